@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...core.contracts.adapter import Room
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_TOLD = ("x-ratelimit-remaining-requests", "anthropic-ratelimit-requests-remaining")
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -46,6 +47,8 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 def read_room(headers: Mapping[str, str]) -> Room | None:
     """Return the rate limit of requests that an endpoint reports with an answer; None if it reports none."""
+    if not any(name in headers for name in _TOLD):
+        return None  # most answers: the rest need not be parsed
     for told in (_openai(headers, "requests"), _anthropic(headers, "requests")):
         if told.remaining is not None and told.reset is not None:
             return Room(remaining=told.remaining, reset_seconds=told.reset, limit=told.most or None)

@@ -56,6 +56,7 @@ OPERATIONS: dict[type[Request], str] = {
     Embed: "embed",
     Draw: "draw",
 }
+_BATCHES = {kind: f"{name}_batch" for kind, name in OPERATIONS.items()}
 
 
 Level = Literal["off", "minimal", "low", "medium", "high", "on"]
@@ -240,11 +241,11 @@ class ModelAdapter(ABC):
         """Answer requests of one kind, in order; a failed request has its error in its place."""
         if not requests:
             return []
-        self.ensure_supports(type(requests[0]))
-        if (why := self.lacks.get(type(requests[0]))) is not None:
+        kind = type(requests[0])
+        self.ensure_supports(kind)
+        if (why := self.lacks.get(kind)) is not None:
             raise UnsupportedOperationError(why, code="model.operation")
-        batch: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
-        batch = getattr(self, f"{OPERATIONS[type(requests[0])]}_batch")
+        batch: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]] = getattr(self, _BATCHES[kind])
         refused = {place: error for place, one in enumerate(requests) if (error := self.refuse_beyond(one)) is not None}
         if not refused:
             return await batch(requests)
@@ -254,8 +255,8 @@ class ModelAdapter(ABC):
 
     def refuse_beyond(self, request: Request) -> PermanentError | None:
         """Return the error of a request for what this model cannot do, such as a JSON schema; None if it can."""
-        missing = request.beyond() - self.honours if isinstance(request, Generate) else None
-        if not missing:
+        beyond = request.beyond() if isinstance(request, Generate) else None
+        if not beyond or not (missing := beyond - self.honours):
             return None
         return PermanentError(
             f"model {self.identity.model!r} of adapter {self.identity.adapter!r} cannot honour "
@@ -347,14 +348,18 @@ class ModelAdapter(ABC):
         return answer
 
     async def _each(self, single: Callable[[Q], Awaitable[R]], requests: Sequence[Q]) -> Sequence[R | ModelError]:
+        if len(requests) == 1:
+            try:
+                return [await single(requests[0])]
+            except ModelError as error:
+                return [error]
+
         async def settled(request: Q) -> R | ModelError:
             try:
                 return await single(request)
             except ModelError as error:
                 return error
 
-        if len(requests) == 1:
-            return [await settled(requests[0])]
         return await asyncio.gather(*(settled(request) for request in requests))
 
 

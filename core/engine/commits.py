@@ -47,9 +47,10 @@ class Commits(Generic[T]):
     async def room(self) -> None:
         """Wait while more calls than slots are uncommitted."""
         while self.full:
-            if self._freed is None:
+            # All who wait share one future, which is cancelled with any of them: the workers of a stage end together.
+            if self._freed is None or self._freed.done():
                 self._freed = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._freed)
+            await self._freed
 
     async def finish(self) -> None:
         """Commit all calls that were received."""
@@ -86,6 +87,6 @@ class Commits(Generic[T]):
         finally:
             self._task = None
             freed, self._freed = self._freed, None
-            if freed is not None:
+            if freed is not None and not freed.done():
                 freed.set_result(None)
         self._look()

@@ -13,14 +13,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import encode, encode_response, request_key
-from ..contracts.errors import AuthenticationError, DataError, HaltedError, ModelError, PermanentError, RetryDecision
-from ..contracts.records import AnyRequest, AnyResponse, Generate
+from ..contracts.errors import DataError, HaltedError, ModelError, PermanentError
+from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Failure, Found, NewExchange
 from ..store.batches import Batches
 from .asking import Asking, Job, Keyed
@@ -29,16 +28,15 @@ from .calls import Calls
 from .charging import Charges
 from .commits import Commits
 from .counts import Counts
-from .integrity.canary import DRAWS
+from .drawing import Drawing
 from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
 from .retry import RetryPolicy
+from .stopping import Stopping
 from .wall import Wall
 
 LOG = logging.getLogger(__name__)
-SILENT = 10
-"""Number of failed requests, without a single answer, after which the model is considered unavailable."""
 POLL_SECONDS = 0.02
 """Seconds of the first wait for a key that another process is asking; later waits are longer."""
 SHOWN_SECONDS = 10.0
@@ -47,20 +45,21 @@ Mode = Literal["use", "replay", "refresh"]
 Failed = list[tuple[Keyed, ModelError]]
 
 
-class Call(NamedTuple):
+@dataclass(slots=True)
+class Call:
     """A call that was answered, and is not yet committed."""
 
     job: Job
     held: Spending
-    answered: list[tuple[Keyed, AnyResponse]]
-    rows: list[NewExchange]
+    answered: list[tuple[Keyed, AnyResponse]] = field(default_factory=list)
+    rows: list[NewExchange] = field(default_factory=list)
     """The answers as they are stored."""
-    failed: Failed
-    rest: list[Keyed]
+    failed: Failed = field(default_factory=list)
+    rest: list[Keyed] = field(default_factory=list)
     """What of the job is asked later: failures that may pass, requests that were not sent."""
-    again: int
+    again: int = 0
     """Number of the failed requests that are asked again."""
-    wait: float
+    wait: float = 0.0
     """Seconds until they are."""
 
 
@@ -103,12 +102,12 @@ class Scheduler:
         self._askings: set[Asking] = set()
         self._queue: deque[Iterator[Job]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
-        self._refused: AuthenticationError | HaltedError | None = None
-        self._answered = False
-        self._silent = self._flying = self._open = 0
-        self._landed = asyncio.Event()
-        self._landed.set()
-        self._turn = asyncio.Lock()
+        self._flying = 0
+        self._stopping = Stopping(self._gate, self.wall)
+        self._drawing = Drawing(
+            self.adapter.limits.batch_items, self.key, self._calls, self._charges, self.budget, self.counts,
+            self._gate, self.policy, self._stopping, self._enter, self._wait,
+        )  # fmt: skip
 
     def key(self, request: AnyRequest) -> Keyed:
         """Return a request with its key."""
@@ -216,33 +215,35 @@ class Scheduler:
     async def _send(self, job: Job) -> None:
         """Ask the requests of a job that no other process is asking, and as many as the budget allows."""
         # Each wait costs as much as a key, so none is made for nothing.
-        if self._reason is not None:
-            await self._stop()
+        stopping, gate = self._stopping, self._gate
+        if stopping.reason is not None:
+            await stopping.raise_reason()
         if self._commits.full:
             await self._commits.room()
-        mine, theirs = await self._claim(job)
-        if not mine:
-            await self._stop_if_batched(job, theirs)
+        asked, rest = (job.pending, []) if self._holds(job) else await self._claim(job)
+        if not asked:
+            await self._stop_if_batched(job, rest)
             job.polls += 1
-            self._go_on(job, theirs, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
+            self._go_on(job, rest, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
-        if self.inspector is not None and self.inspector.wants_canary(mine[0].request):
-            await self.try_canary(mine)
-        held = Spending(len(mine)) if self.budget is None else await self._charges.reserve(mine)
-        asked, rest = mine[: held.requests], mine[held.requests :] + theirs
-        ticket = self._gate.try_enter(len(asked)) if self._reason is None else None
+        if self.inspector is not None and self.inspector.wants_canary(asked[0].request):
+            await self.try_canary(asked)
+        held = Spending(len(asked)) if self.budget is None else await self._charges.reserve(asked)
+        if held.requests < len(asked):
+            asked, rest = asked[: held.requests], asked[held.requests :] + rest
+        ticket = gate.try_enter(len(asked)) if stopping.reason is None else None
         if ticket is None:
             ticket = await self._enter(len(asked))
-        self._flying, self._open = self._flying + 1, self._open + 1
-        self._landed.clear()
+        self._flying += 1
+        stopping.open()
         try:
             answers, latency = await self._calls.ask(asked, ticket)
         except BaseException:
-            self._close(1)
+            stopping.close(1)
             raise
         finally:
             self._flying -= 1
-        call = self._receive(job, held, list(zip(asked, answers, strict=True)), latency)
+        call = self._receive(job, held, asked, answers, latency)
         call.rest.extend(rest)
         self._commits.put(call, soon=bool(call.failed or rest or not self._flying))
 
@@ -256,96 +257,47 @@ class Scheduler:
         watch = self.inspector.canary if self.inspector is not None else None
         if watch is None or watch.outcome is not None:
             return
-        async with self._turn:
-            if (like := watch.wants([keyed.request for keyed in asked])) is not None:
-                self._refused = await watch.ask(like, self._draw_within) or self._refused
-        if self._reason is not None:
-            await self._stop()
-
-    async def _draw_within(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
-        """Draw, if the budget has room for that and for a question of the study afterwards."""
-        if self.budget is not None:
-            why = "a stage that samples needs for its canary and a question"
-            if self.counts.canary:
-                why = (
-                    f"the canary's draws were alike, so that it needs a second question (give {2 * DRAWS + 1} in all):"
-                )
-            self.budget.ensure_room(DRAWS + 1, why)
-        return await self._draw(requests)
-
-    async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
-        """Ask requests that belong to no trial, in batches like the others: nothing is stored, all is counted."""
-        size = self.adapter.limits.batch_items
-        keyed = [self.key(one) for one in requests]
-        parts = [keyed[start : start + size] for start in range(0, len(keyed), size)]
-        drawn = await asyncio.gather(*(self._draw_together(part) for part in parts), return_exceptions=True)
-        answers: list[AnyResponse | ModelError] = []
-        for part in drawn:
-            if isinstance(part, BaseException):
-                raise part
-            answers.extend(part)
-        self._refused = self._refused or next((a for a in answers if isinstance(a, AuthenticationError)), None)
-        return answers
-
-    async def _draw_together(self, asked: list[Keyed]) -> list[AnyResponse | ModelError]:
-        answers: dict[bytes, AnyResponse | ModelError] = {}
-        pending = asked
-        for retries in count():
-            held = await self._charges.reserve(pending)
-            sent, rest = pending[: held.requests], pending[held.requests :]
-            drawn, _ = await self._calls.ask(sent, await self._enter(len(sent)))
-            given = [(k, a) for k, a in zip(sent, drawn, strict=True) if not isinstance(a, ModelError)]
-            self._charges.pay(Generate, held, given)
-            self.counts.canary += len(sent)
-            for _, answer in given:
-                self.counts.use(answer)
-            answers |= {keyed.key: answer for keyed, answer in zip(sent, drawn, strict=True)}
-            failed = [(k, a) for k, a in zip(sent, drawn, strict=True) if isinstance(a, ModelError)]
-            again = [(k, a) for k, a in failed if self.policy.again(a, retries) and not self._gate.down]
-            if again:
-                await asyncio.sleep(self._wait([error for _, error in again], retries))
-            pending = [keyed for keyed, _ in again] + rest
-            if not pending:
-                break
-        return [answers[keyed.key] for keyed in asked]
+        await self._drawing.ask(watch, [keyed.request for keyed in asked])
+        if self._stopping.reason is not None:
+            await self._stopping.raise_reason()
 
     def _receive(
-        self, job: Job, held: Spending, answers: list[tuple[Keyed, AnyResponse | ModelError]], latency: float
+        self, job: Job, held: Spending, asked: list[Keyed], answers: list[AnyResponse | ModelError], latency: float
     ) -> Call:
         """Tell answers from failures, and look for a reason to stop."""
-        answered, rows, failed = list[tuple[Keyed, AnyResponse]](), list[NewExchange](), Failed()
-        for keyed, answer in answers:
+        call = Call(job, held)
+        for keyed, answer in zip(asked, answers, strict=True):
             if isinstance(answer, ModelError):
-                failed.append((keyed, answer))
+                call.failed.append((keyed, answer))
                 continue
             try:
-                rows.append(self._row(keyed, answer, latency))
+                call.rows.append(self._row(keyed, answer, latency))
             except DataError as error:
-                failed.append((keyed, PermanentError(str(error), code="model.response")))
+                call.failed.append((keyed, PermanentError(str(error), code="model.response")))
                 continue
-            answered.append((keyed, answer))
+            call.answered.append((keyed, answer))
             if self.inspector is not None:
                 self.inspector.look(keyed.key, keyed.request, answer)
             if self.wall is not None:
                 self.wall.answered(keyed.key, keyed.request, answer)
-        self._answered = self._answered or bool(answered)
-        again = [(keyed, error) for keyed, error in failed if self.policy.again(error, job.retries)]
-        if failed:
-            self._watch(failed, again)
-        wait = self._wait([error for _, error in again], job.retries) if again else 0.0
+        if call.answered:
+            self._stopping.answered()
+        if call.failed:
+            again = [(keyed, error) for keyed, error in call.failed if self.policy.again(error, job.retries)]
+            kept = {keyed.key for keyed, _ in again}
+            self._stopping.failed([(keyed, error) for keyed, error in call.failed if keyed.key not in kept])
+            call.rest, call.again = [keyed for keyed, _ in again], len(again)
+            call.wait = self._wait([error for _, error in again], job.retries) if again else 0.0
         # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
         job.retries, job.polls = job.retries + (self.wall is None or not self._gate.down), 0
-        return Call(job, held, answered, rows, failed, [keyed for keyed, _ in again], len(again), wait)
+        return call
 
-    def _close(self, calls: int) -> None:
-        self._open -= calls
-        if not self._open:
-            self._landed.set()
+    def _holds(self, job: Job) -> bool:
+        """Claim the requests of a job at once, if no other process uses the store; return whether it is so."""
+        return self.ledger.hold([keyed.key for keyed in job.pending])
 
     async def _claim(self, job: Job) -> tuple[list[Keyed], list[Keyed]]:
         """Return requests that this process asks, and those that another process is asking; the rest are answered."""
-        if self.ledger.hold([keyed.key for keyed in job.pending]):
-            return job.pending, []
         claimed = await self.ledger.claim([keyed.key for keyed in job.pending])
         if claimed.found:
             self._count_cached(claimed.found)
@@ -360,19 +312,16 @@ class Scheduler:
             return
         held = await self.ledger.do(Batches(self.ledger.store).described, [keyed.key for keyed in theirs])
         if held:
-            self._refused = self._refused or HaltedError(
-                f"{held} To use its answers, run with --batch, or resume that run; to ask without it, cancel it with "
-                "prejudge cache batches --cancel.",
-                code="batch.holds",
-            )
+            what = "To use its answers, run with --batch, or resume that run; to ask without it, cancel it with"
+            self._stopping.refuse(HaltedError(f"{held} {what} prejudge cache batches --cancel.", code="batch.holds"))
 
     async def _enter(self, requests: int) -> Ticket:
         """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""
         self._show_wait(self._gate.waits)
         ticket = await self._gate.enter(requests)
-        if self._reason is not None:
+        if self._stopping.reason is not None:
             self._gate.leave(ticket, [])
-            await self._stop()
+            await self._stopping.raise_reason()
         return ticket
 
     async def _commit(self, calls: list[Call]) -> None:
@@ -390,10 +339,12 @@ class Scheduler:
             self.counts.retried += call.again
             self._go_on(call.job, call.rest, call.wait)
         self._close(len(calls))
-        if self._reason is not None and not self._open:
-            self._fail(self._reason)
         self.counts.pace = self._gate.rate
         self.on_progress(self.counts)
+
+    def _close(self, calls: int) -> None:
+        if self._stopping.close(calls) and (reason := self._stopping.reason) is not None:
+            self._fail(reason)
 
     def _row(self, keyed: Keyed, answer: AnyResponse, latency: float) -> NewExchange:
         return NewExchange(
@@ -418,7 +369,7 @@ class Scheduler:
         else:
             self.ledger.release([keyed.key for keyed in job.batch])
             job.asking.left -= 1
-            if not job.asking.left and not job.asking.over and self._reason is None:
+            if not job.asking.left and not job.asking.over and self._stopping.reason is None:
                 job.asking.done.set_result(None)
 
     def _wait(self, errors: list[ModelError], retries: int) -> float:
@@ -432,38 +383,6 @@ class Scheduler:
         if seconds >= SHOWN_SECONDS:
             self.counts.waiting_until = max(self.counts.waiting_until or 0.0, time.time() + seconds)
             self.on_progress(self.counts)
-
-    def _watch(self, failed: Failed, again: Failed) -> None:
-        """Look for a reason to stop the run: one that all its requests share."""
-        kept = {keyed.key for keyed, _ in again}
-        final = [(keyed, error) for keyed, error in failed if keyed.key not in kept]
-        passing = [error for _, error in final if error.decision is RetryDecision.TRANSIENT]
-        self._silent += len(passing)
-        if passing and not self._answered and self._silent >= SILENT:
-            self._refused = HaltedError(
-                f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
-                f"{passing[-1]} Fix the cause, then resume the run.",
-                code="model.silent",
-            )
-        self._refused = self._refused or next((e for _, e in final if isinstance(e, AuthenticationError)), None)
-        if self.wall is not None:
-            for keyed, error in final:
-                if error.decision is RetryDecision.PERMANENT:
-                    self.wall.failed(keyed.request, error)
-
-    @property
-    def _reason(self) -> AuthenticationError | HaltedError | None:
-        """Return why nothing more is asked, if there is a reason."""
-        halt = self._gate.halt
-        if self.wall is None:
-            return self._refused or (halt if halt is not None and halt.code == "endpoint.wait" else None)
-        return self._refused or self.wall.halt or halt
-
-    async def _stop(self) -> None:
-        """Raise the reason to stop once no call is open: no answer is lost."""
-        await self._landed.wait()
-        if self._reason is not None:
-            raise self._reason
 
     async def _record(self, failed: Failed) -> None:
         if failed:

@@ -45,8 +45,8 @@ class Alone(Scheduler):
         """Ask all."""
         await self._ask(requests, {})
 
-    async def _claim(self, job: Job) -> tuple[list[Keyed], list[Keyed]]:
-        return job.pending, []
+    def _holds(self, job: Job) -> bool:
+        return True
 
     async def _commit(self, calls: list[Call]) -> None:
         for call in calls:
@@ -57,8 +57,6 @@ class Alone(Scheduler):
                 self.counts.use(answer)
             self._go_on(call.job, call.rest, call.wait)
         self._close(len(calls))
-        if self._reason is not None and not self._open:
-            self._fail(self._reason)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from ...contracts.adapter import Expected, Remark
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, TokenScores
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
-from .canary import Watch
+from .canary import Watch, samples
 from .numbers import Numbers
 from .records import REPEATS, Canary, Finding, Integrity, Sighting
 
@@ -34,6 +34,14 @@ _ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]
 """Parts that a reply may leave out of the name that was asked, and those that it may add."""
 
 
+class _Seen(msgspec.Struct):
+    """A `Sighting` that grows with each answer."""
+
+    count: int
+    first: float
+    last: float
+
+
 class Inspector:
     """Looks at the answers of one endpoint in one stage. Nothing of an answer is kept but counts."""
 
@@ -42,8 +50,8 @@ class Inspector:
         self._expected, self._model = expected, model
         self._checked = 0
         self._findings: dict[str, Finding] = {}
-        self._models: dict[str, Sighting] = {}
-        self._fingerprints: dict[str, Sighting] = {}
+        self._models: dict[str, _Seen] = {}
+        self._fingerprints: dict[str, _Seen] = {}
         self._longest: dict[int, bytes] = {}
         self._most_tokens = 0
         self._text: str | None = None
@@ -52,12 +60,12 @@ class Inspector:
         self._varied = False
         self._sizes: dict[int, tuple[int, bytes]] = {}
         """Tokens and key by characters; 0 tokens where they differ."""
-        self._providers: dict[str, Sighting] = {}
+        self._providers: dict[str, _Seen] = {}
         self._numbers = Numbers()
 
     def wants_canary(self, request: AnyRequest) -> bool:
         """Return whether the canary is to be asked before this request."""
-        return self.canary is not None and self.canary.wants([request]) is not None
+        return self.canary is not None and self.canary.outcome is None and samples(request)
 
     def hear(self, remark: Remark) -> None:
         """Receive what the endpoint says of itself beside an answer."""
@@ -68,9 +76,10 @@ class Inspector:
             (remark.provider, self._providers),
         )
         for name, seen in told:
-            if name:
-                one = Sighting(1, now, now)
-                seen[name] = seen[name].plus(one) if name in seen else one
+            if (one := seen.get(name)) is not None:
+                one.count, one.last = one.count + 1, now
+            elif name:
+                seen[name] = _Seen(1, now, now)
 
     def look(self, key: bytes, request: AnyRequest, answer: AnyResponse) -> None:
         """Look at an answer."""
@@ -100,9 +109,9 @@ class Inspector:
             canary=canary,
             repeated=repeated,
             findings=tuple(findings),
-            models=dict(self._models),
-            fingerprints=dict(self._fingerprints),
-            providers=dict(self._providers),
+            models=_sightings(self._models),
+            fingerprints=_sightings(self._fingerprints),
+            providers=_sightings(self._providers),
         )
 
     def _look_at_text(self, key: bytes, request: Generate, answer: Generation) -> None:
@@ -186,6 +195,10 @@ class Inspector:
             return None
         detail = f"the longest, of {cut[-1]} to {cut[0]} characters, are {tokens} tokens each"
         return Finding(name="truncated", count=len(cut), key=self._sizes[cut[0]][1].hex(), detail=detail)
+
+
+def _sightings(seen: Mapping[str, _Seen]) -> dict[str, Sighting]:
+    return {name: Sighting(one.count, one.first, one.last) for name, one in seen.items()}
 
 
 def is_name_of(told: str, asked: str) -> bool:
