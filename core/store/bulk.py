@@ -28,7 +28,24 @@ def insert_many(
         values = [dict(zip(names, row, strict=True)) for row in rows]
     elif order != tuple(names):
         values = list(map(itemgetter(*(names.index(name) for name in order)), rows))
-    connection.exec_driver_sql(statement, values)
+    if connection.dialect.name == "sqlite":
+        connection.connection.cursor().executemany(statement, values)
+    else:
+        connection.exec_driver_sql(statement, values)
+
+
+def run_plain(connection: sa.Connection, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run a statement with `marks`, and return its rows.
+
+    SQLite's own cursor does it: for the few statements of a commit, SQLAlchemy takes longer than the database. Its
+    errors are `sqlite3.Error`.
+    """
+    if connection.dialect.name != "sqlite":
+        result = connection.exec_driver_sql(statement, tuple(values))
+        return [tuple(row) for row in result] if result.returns_rows else []
+    cursor = connection.connection.cursor()
+    cursor.execute(statement, tuple(values))
+    return cursor.fetchall()
 
 
 def _insertion(dialect: sa.Dialect, table: sa.Table, names: tuple[str, ...]) -> tuple[str, tuple[str, ...] | None]:

@@ -14,7 +14,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
-from .bulk import plain_rows, table_of
+from .bulk import plain_rows, run_plain, table_of
 from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial, Tally
 
 VERSION = b"prejudge-evidence-1"
@@ -90,7 +90,7 @@ def tally(connection: sa.Connection, kind: str, weights: Iterable[int], sign: in
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     statement = f"UPDATE tally SET rows = rows + {mark}, weight = weight + {mark} WHERE kind = {mark}"
     if rows:
-        connection.exec_driver_sql(statement, (sign * rows, sign * weight, kind))
+        run_plain(connection, statement, (sign * rows, sign * weight, kind))
 
 
 def weights_of(connection: sa.Connection, kind: str, where: sa.ColumnElement[bool] | None = None) -> Iterable[int]:

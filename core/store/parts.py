@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from .bulk import LOOKUP, batched, marks, table_of
+from .bulk import LOOKUP, batched, marks, run_plain, table_of
 from .tables import Part
 
 SHORTEST = 64
@@ -56,13 +56,13 @@ class Parts:
         return self._numbers.get(text, met.get(text))
 
     def _find(self, connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
-        if not texts or connection.exec_driver_sql("SELECT id FROM part LIMIT 1").first() is None:
+        if not texts or not run_plain(connection, "SELECT id FROM part LIMIT 1"):
             return {}
         found: dict[bytes, int] = {}
         digests = {text_digest(text): text for text in texts}
         for some in batched(digests, LOOKUP):
             query = f"SELECT digest, id FROM part WHERE digest IN ({marks(connection, len(some))})"
-            found.update((bytes(digest), number) for digest, number in connection.exec_driver_sql(query, tuple(some)))
+            found.update((bytes(digest), number) for digest, number in run_plain(connection, query, some))
         return {digests[digest]: number for digest, number in found.items()}
 
 

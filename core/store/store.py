@@ -23,7 +23,7 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
-from .bulk import LOOKUP, batched, insert_many, marks, table_of
+from .bulk import LOOKUP, batched, insert_many, marks, run_plain, table_of
 from .engine import lacks_file, open_engine, translated
 from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .holders import Holds, ensure_free
@@ -202,7 +202,7 @@ class Store:
             fresh.append((*columns, generation, now, digest))
             weights.append(weigh_exchange(digest, generation))
             digests.append(digest)
-        before = connection.exec_driver_sql("SELECT max(id) FROM exchange").scalar() or 0
+        before = run_plain(connection, "SELECT max(id) FROM exchange")[0][0] or 0
         insert_many(connection, table_of(Exchange), _EXCHANGE, fresh)
         tally(connection, "exchange", weights)
         numbers = _added_after(connection, before)
@@ -329,7 +329,7 @@ def _look_up(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, tu
         # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
         wanted = marks(connection, len(some))
         query = f"SELECT key, id, status, generation, digest FROM exchange WHERE key IN ({wanted})"
-        for key, number, status, generation, digest in connection.exec_driver_sql(query, tuple(some)):
+        for key, number, status, generation, digest in run_plain(connection, query, some):
             if key not in latest or generation > latest[key][0]:
                 latest[bytes(key)] = generation, Found(number, status, False, digest)
     return latest
@@ -338,7 +338,7 @@ def _look_up(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, tu
 def _added_after(connection: sa.Connection, number: int) -> dict[bytes, int]:
     """Return the ids of exchanges above one, by key; within a transaction that writes, those that it has added."""
     query = f"SELECT key, id FROM exchange WHERE id > {marks(connection, 1)}"
-    return {bytes(key): found for key, found in connection.exec_driver_sql(query, (number,))}
+    return {bytes(key): found for key, found in run_plain(connection, query, (number,))}
 
 
 def manifest_columns(manifest: bytes) -> dict[str, Any]:
