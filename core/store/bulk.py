@@ -45,7 +45,7 @@ def run_plain(connection: sa.Connection, statement: str, values: Sequence[Any] =
         return [tuple(row) for row in result] if result.returns_rows else []
     cursor = connection.connection.cursor()
     cursor.execute(statement, tuple(values))
-    return cursor.fetchall()
+    return list(cursor.fetchall())
 
 
 def _insertion(dialect: sa.Dialect, table: sa.Table, names: tuple[str, ...]) -> tuple[str, tuple[str, ...] | None]:
