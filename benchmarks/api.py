@@ -1,7 +1,8 @@
 """Compare ways to ask an endpoint 10,000 different questions over 64 connections.
 
 The server is a process of its own on this machine that answers each chat completion at once, or after `--latency`.
-The adapter is timed end to end: study, scheduler, request, answer committed to the store. The others only ask. Every
+The adapter is timed end to end: study, scheduler, request, answer committed to the store. "scheduler and store" is the
+same with answers from memory instead of the server. The others only ask. Every
 way runs in a process of its own; its memory is its largest resident size. Every answer is checked. lm_eval and
 inspect_ai are timed where they are installed; inspect_ai is asked a tenth and its time multiplied.
 Ratios are to the first way, by the clock and by the CPU time of its process (for a busy machine).
@@ -34,6 +35,7 @@ from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options, Probe, Stage, Trial
+from prejudge.core.contracts.adapter import Remark
 from prejudge.core.contracts.records import (
     AnyResponse,
     Generate,
@@ -43,6 +45,7 @@ from prejudge.core.contracts.records import (
     Sampling,
     Scalar,
     Text,
+    Usage,
 )
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
@@ -148,22 +151,35 @@ class AskProbe(Probe):
         return [AskStage(options)]
 
 
-def catalogue(url: str, transport: str) -> Catalogue:
+class Ready(OpenAIApi):
+    """Answers from memory, after one turn of the event loop: what is left are scheduler, checks and store."""
+
+    async def generate(self, request: Generate) -> Generation:
+        """Answer with the question."""
+        await asyncio.sleep(0)
+        if self.note is not None:
+            self.note(Remark(model="tiny", fingerprint="fp_1"))
+        part = request.messages[-1].parts[0]
+        assert isinstance(part, Text)
+        return Generation(text=f"An answer to {part.text}", finish_reason="stop", usage=Usage(input_tokens=40, output_tokens=12))
+
+
+def catalogue(url: str, transport: str, adapter: type[OpenAIApi]) -> Catalogue:
     settings = {"model": "tiny", "base_url": url, "api_key_env": "", "concurrency": CONNECTIONS, "transport": transport}
     registry = Registry(
         models={"tiny": ModelEntry(adapter="openai", settings=settings)},
         studies={"ask": StudyEntry(probe="ask", metrics={}, title="Asking")},
     )
     plugins = Plugins(registry, found=[])
-    for kind, name, thing in (("adapter", "openai", OpenAIApi), ("probe", "ask", AskProbe)):
+    for kind, name, thing in (("adapter", "openai", adapter), ("probe", "ask", AskProbe)):
         plugins.offers[kind][name] = Registered(Plugged(name, thing), "benchmark")
     return Catalogue(registry, plugins)
 
 
-def end_to_end(transport: str) -> Callable[[str, int], Awaitable[float]]:
+def end_to_end(transport: str, adapter: type[OpenAIApi] = OpenAIApi) -> Callable[[str, int], Awaitable[float]]:
     async def run(url: str, count: int) -> float:
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "store.db") as store:
-            everything = catalogue(url, transport)
+            everything = catalogue(url, transport, adapter)
             study = everything.study("ask", {"subject": "tiny"}, {"count": count})
             began = time.perf_counter()
             await execute(everything, study, store, RunOptions())
@@ -286,6 +302,7 @@ WAYS: dict[str, Callable[[str, int], Awaitable[float]]] = {
     "adapter": end_to_end("lean"),
     "adapter, sdk transport": end_to_end("sdk"),
     "adapter without store": adapter_only,
+    "scheduler and store": end_to_end("lean", Ready),
     "openai, default": bare_openai("default"),
     "openai, aiohttp": bare_openai("aiohttp"),
     "aiohttp": bare_aiohttp,
