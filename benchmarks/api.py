@@ -161,7 +161,8 @@ class Ready(OpenAIApi):
             self.note(Remark(model="tiny", fingerprint="fp_1"))
         part = request.messages[-1].parts[0]
         assert isinstance(part, Text)
-        return Generation(text=f"An answer to {part.text}", finish_reason="stop", usage=Usage(input_tokens=40, output_tokens=12))
+        usage = Usage(input_tokens=40, output_tokens=12)
+        return Generation(text=f"An answer to {part.text}", finish_reason="stop", usage=usage)
 
 
 def catalogue(url: str, transport: str, adapter: type[OpenAIApi]) -> Catalogue:
