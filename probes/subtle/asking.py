@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import permutations
 from typing import Literal
 
 from .items import Item, pick
 from .terms import POLARITIES
 
-Orders = Literal["random", "all", "latin", "paper", "unknown"]
+Orders = Literal["balanced", "random", "all", "latin", "paper", "unknown"]
 Prompt = Literal["ours", "authors", "authors-list"]
 Order = tuple[int, int, int]
 """Indexes of the positive, negative and neutral option in the order shown."""
@@ -45,11 +47,21 @@ the context."""
 """The question of the authors' later program for any model (`main.py`), to the byte; the options have no numbers."""
 
 
-def orders_of(orders: Orders, item: Item, seed: int) -> tuple[Order, ...]:
-    """Return the orders in which an item is asked."""
-    if orders == "random":
-        return (EVERY[pick(len(EVERY), "order", seed, item.id)],)
-    return {"all": EVERY, "latin": LATIN}.get(orders, (PAPER,))
+def orders_of(orders: Orders, items: Iterable[Item], seed: int) -> Iterator[tuple[Item, tuple[Order, ...]]]:
+    """Yield each item with the orders in which it is asked."""
+    asked = Counter[tuple[str, ...]]()
+    fixed = {"all": EVERY, "latin": LATIN}.get(orders, (PAPER,))
+    for item in items:
+        if orders == "random":
+            yield item, (EVERY[pick(len(EVERY), "order", seed, item.id)],)
+        elif orders == "balanced":
+            cell = (item.domain, item.pronoun, item.given)
+            block, place = divmod(asked[cell], len(EVERY))
+            asked[cell] += 1
+            drawn = sorted(EVERY, key=lambda order: pick(1 << 63, "order", seed, *cell, block, order))
+            yield item, (drawn[place],)
+        else:
+            yield item, fixed
 
 
 def name_of(order: Order) -> str:

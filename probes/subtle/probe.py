@@ -57,9 +57,10 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     """Domains to ask about; empty: all five."""
     pronouns: tuple[str, ...] = ()
     """`masculine`, `feminine`, `non-binary`; empty: all."""
-    orders: Orders = "random"
-    """Orders of the options. `random`: one per item; `all`: all six; `latin`: three, with each option in each position
-    once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported answers."""
+    orders: Orders = "balanced"
+    """Orders of the options. `balanced`: one per item, drawn so that six items in a row of a domain, pronoun and given
+    polarity have all six; `random`: one per item, drawn for each alone; `all`: all six; `latin`: three, with each option
+    in each position once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported answers."""
     prompts: tuple[Prompt, ...] = ("ours",)
     """Wordings of the question; several are a factor `prompt`. `ours`: numbered options, this project's words;
     `authors`: the question that the authors put to PaLM 2; `authors-list`: that of their later program, without
@@ -114,8 +115,8 @@ class SubtleStage(Stage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, item by item."""
         asked = Counter[str]()
-        for item in self.items:
-            for order in orders_of(self._options.orders, item, self._options.seed):
+        for item, orders in orders_of(self._options.orders, self.items, self._options.seed):
+            for order in orders:
                 known = self._options.orders != "unknown"
                 factors = item.factors() | {"order": name_of(order) if known else None}
                 name = f"{item.id}/{''.join(map(str, order))}"

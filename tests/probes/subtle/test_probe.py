@@ -87,12 +87,26 @@ def test_another_seed_draws_other_options():
     assert first != second
 
 
-def test_random_orders_are_balanced_and_recorded():
-    found = Counter(trial.factors["order"] for trial in trials())
+def test_random_orders_are_even_on_the_whole_and_recorded():
+    found = Counter(trial.factors["order"] for trial in trials(orders="random"))
     assert len(found) == 6 and max(found.values()) < 1.2 * min(found.values())
 
 
-@pytest.mark.parametrize(("orders", "count"), [("random", 1), ("latin", 3), ("all", 6), ("paper", 1), ("unknown", 1)])
+@pytest.mark.parametrize("direction", ["sai", "asa"])
+def test_who_takes_the_first_option_takes_each_polarity_equally_often_in_every_cell(direction):
+    first = Counter(
+        (f["domain"], f["pronoun"], f["given"], str(f["order"]).split(", ")[0])
+        for f in (trial.factors for trial in trials(direction=direction, per_cell=12))
+    )
+    assert len(first) == 5 * 3 * 2 * 3 and set(first.values()) == {4}
+
+
+def test_balanced_orders_are_drawn_by_the_seed():
+    first, second = ([t.factors["order"] for t in trials(per_cell=6, seed=seed)] for seed in (0, 1))
+    assert first != second and len({tuple(first[at : at + 6]) for at in range(0, 180, 6)}) > 20
+
+
+@pytest.mark.parametrize(("orders", "count"), [("balanced", 1), ("random", 1), ("latin", 3), ("all", 6), ("paper", 1), ("unknown", 1)])
 def test_orders_ask_each_item_so_often(orders, count):
     assert len(trials(orders=orders, per_cell=1)) == 30 * count
 
