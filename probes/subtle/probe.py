@@ -59,8 +59,9 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     """`masculine`, `feminine`, `non-binary`; empty: all."""
     orders: Orders = "balanced"
     """Orders of the options. `balanced`: one per item, drawn so that six items in a row of a domain, pronoun and given
-    polarity have all six; `random`: one per item, drawn for each alone; `all`: all six; `latin`: three, with each option
-    in each position once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported answers."""
+    polarity have all six; `random`: one per item, drawn for each alone; `all`: all six; `latin`: three, with each
+    option in each position once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported
+    answers."""
     prompts: tuple[Prompt, ...] = ("ours",)
     """Wordings of the question; several are a factor `prompt`. `ours`: numbered options, this project's words;
     `authors`: the question that the authors put to PaLM 2; `authors-list`: that of their later program, without

@@ -211,7 +211,8 @@ def test_same_run_asks_nothing_and_says_the_same(key, place):
     run = RUNS[key]
     # The simulated model has a newer version since, so it is asked again; what it says here has not changed.
     settings = prejudge.Settings(runs="new", mode="replay" if key == "biased" else "use")
-    former = {"trisentbias.cluster": "template", "attributes": "paper"} if key == "biased" else {}
+    defaults = {"biased": {"trisentbias.cluster": "template", "attributes": "paper"}, "sai": {"orders": "random"}}
+    former: dict[str, Any] = defaults.get(key, {})
     again = prejudge.run(run["study"], run["model"], settings, **run["options"], **former)
     assert again.name != NAME[key]
     ensure_same(again.estimates, prejudge.load(NAME[key]).estimates)
@@ -309,8 +310,7 @@ def test_study_and_probe_of_a_user_run_on_a_model_of_a_user(place):
     ensure_same(run.estimates, prejudge.load(NAME["my-study"]).estimates)
     smaller = prejudge.run("my-study", "my-model", settings, **{"per_theme": 1, "my-difference.scale": 1.0})
     assert smaller.observations.height == 4
-    # The orders of its time; `orders` has another default since.
-    subtle = prejudge.run("my-subtle", "my-model", settings, orders="random")
+    subtle = prejudge.run("my-subtle", "my-model", settings)
     ensure_same(subtle.estimates, estimates_left("my-subtle"))
 
 

@@ -106,7 +106,9 @@ def test_balanced_orders_are_drawn_by_the_seed():
     assert first != second and len({tuple(first[at : at + 6]) for at in range(0, 180, 6)}) > 20
 
 
-@pytest.mark.parametrize(("orders", "count"), [("balanced", 1), ("random", 1), ("latin", 3), ("all", 6), ("paper", 1), ("unknown", 1)])
+@pytest.mark.parametrize(
+    ("orders", "count"), [("balanced", 1), ("random", 1), ("latin", 3), ("all", 6), ("paper", 1), ("unknown", 1)]
+)
 def test_orders_ask_each_item_so_often(orders, count):
     assert len(trials(orders=orders, per_cell=1)) == 30 * count
 
