@@ -322,9 +322,9 @@ class TestGemini:
     def test_thinking_settings_choices_and_filters_are_sent(self, ask, server):
         server.plan = [told(PROVIDERS["gemini"].answer("yes"))]
         asked = Generate(messages=QUESTION.messages, choices=("yes", "no"))
-        ask("gemini", asked, thinking_tokens=0, thoughts=True, effort="low", safety="OFF")
+        ask("gemini", asked, thinking_tokens=0, thoughts=True, safety="OFF")
         config = server.seen[0].body["generationConfig"]
-        assert config["thinkingConfig"] == {"thinkingBudget": 0, "includeThoughts": True, "thinkingLevel": "low"}
+        assert config["thinkingConfig"] == {"thinkingBudget": 0, "includeThoughts": True}
         assert config["responseMimeType"] == "text/x.enum" and config["responseSchema"]["enum"] == ["yes", "no"]
         assert {one["threshold"] for one in server.seen[0].body["safetySettings"]} == {"OFF"}
 
