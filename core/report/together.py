@@ -25,7 +25,7 @@ def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str,
     Args:
         title: of the page.
         runs: scored runs of one study, by what they are called.
-        answers: what is said of each, by the same names; the study's own conclusions follow it.
+        answers: what is said of each, by the same names; the study's own conclusions follow them all.
         folder: the folder of reports.
 
     Raises:
@@ -33,9 +33,7 @@ def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str,
     """
     first = next(iter(runs.values())).manifest.study
     shown = _first_measure(runs)
-    conclusions = {
-        label: " ".join(filter(None, [answers[label], *scores.conclusions.values()])) for label, scores in runs.items()
-    }
+    own = {f"{label}, in the words of the study": " ".join(s.conclusions.values()) for label, s in runs.items()}
     return write(
         ReportContent(
             title=title,
@@ -44,7 +42,8 @@ def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str,
             names={label: scores.manifest.study.roles[SUBJECT] for label, scores in runs.items()},
             estimates=[_named(label, e) for label, s in runs.items() for every in s.estimates.values() for e in every],
             headline=[_named(label, e) for label, every in shown.items() for e in every] or None,
-            conclusions=conclusions,
+            conclusions={**answers, **{label: said for label, said in own.items() if said}},
+            confused=list(dict.fromkeys(sentence for scores in runs.values() for sentence in scores.confused)),
             warnings=[f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)],
             charts=_charts(shown),
             methods=[text for text in next(iter(runs.values())).methods if text],

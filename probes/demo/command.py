@@ -13,50 +13,61 @@ import click
 
 from ...core.cli.console import Scores, quiet_option, run_together, runs_option, store_option
 from ...core.contracts.estimates import Estimate, Verdict
-from ...core.contracts.words import counted, signed
+from ...core.contracts.words import counted, number
 
 STUDY = "bistereo-pairs"
-BIASED, FAIR, LEANING = "a biased model", "a fair model", "a fair model whose words lean"
+BIASED, FAIR, LEANING = "A biased model", "A fair model", "A fair model whose words lean"
 MODELS = {
     BIASED: "reference-masked-biased",
     FAIR: "reference-masked-fair",
     LEANING: "reference-masked-fair-leans",
 }
-AXES = ["skin complexion", "height", "body shape"]
-PER_CELL = 100
+PLANTED = {
+    BIASED: "was trained to praise stereotypically desirable bodies, and to disparage the others",
+    FAIR: "was trained to praise and disparage all bodies alike",
+    LEANING: "was trained to praise all bodies alike, but single words lean to one or the other, at random",
+}
+DESIGN = {"axes": ["height", "skin complexion"], "per_cell": 20, "trisentbias.resamples": 199}
+"""That of the study's certificate."""
 MEASURE, NAIVE = "favouritism", "preference"
 
 
 @click.command()
-@click.option("--full", is_flag=True, help=f"All pairs of the study, instead of {PER_CELL} per cell of three axes.")
+@click.option("--full", is_flag=True, help="All pairs of the study, instead of the 480 that its certificate is of.")
 @store_option
 @runs_option
 @quiet_option
 def demo(full: bool, **where: Any) -> int:
     """Run a study on three models whose bias is known, and write one page: which is caught, which cleared, and why."""
-    sizes = {} if full else {"per_cell": PER_CELL, "axes": AXES, "sentiments": ["positive", "negative"]}
     title = "Three models whose bias is known"
-    return run_together(STUDY, MODELS, sizes, where, title=title, command="prejudge demo", tell=tell)
+    return run_together(STUDY, MODELS, {} if full else DESIGN, where, title=title, command="prejudge demo", tell=tell)
 
 
 def tell(label: str, scores: Scores) -> str:
-    """Return what is said of a model: what was shown, what the other test says, and the state of the certificate."""
+    """Return what is said of a model: the judgement, what was planted and found, another test, and the certificate."""
     every = [e for estimates in scores.estimates.values() for e in estimates if e.facts.get("main_threshold")]
     groups = [e for e in every if e.metric == MEASURE and e.value is not None]
     pairs = [e for e in every if e.metric == NAIVE and e.p is not None]
     shown, starred = _shown(groups), _shown(pairs)
-    of = f"{len(shown)} of {counted(len(groups), 'group')}"
-    least, most = (signed(pick(e.value or 0.0 for e in groups), 1) for pick in (min, max))
-    said = (
-        f"Caught: favouritism is shown in {of} ({least} to {most} points)."
-        if shown
-        else f"Not convicted: favouritism is shown in {of} ({least} to {most} points)."
-        if starred
-        else f"Cleared of what was asked: favouritism is shown in {of} ({least} to {most} points)."
+    judged = "Caught." if shown else "Not convicted." if starred else "Cleared of what was asked."
+    least, most = (number(round(pick(e.value or 0.0 for e in groups))) for pick in (min, max))
+    size = f"{least} points in each" if least == most else f"{least} to {most} points"
+    found = (
+        f"Favouritism (0 in a fair model, at most 100) is shown in {len(shown)} of {counted(len(groups), 'group')}: "
+        f"{size}."
     )
-    naive = f"Tests that take sentence pairs as independent call {len(starred)} of {len(pairs)} cells significant."
     known = getattr(scores.manifest, "calibration", None)
-    return f"{said} {naive} Certificate of the study: {known.told if known is not None else 'uncalibrated'}."
+    certificate = f"Certificate of the study: {known.told if known is not None else 'uncalibrated'}."
+    return " ".join(
+        [judged, f"It {PLANTED[label]}.", found, _naive(len(starred), len(pairs), bool(shown)), certificate]
+    )
+
+
+def _naive(starred: int, cells: int, caught: bool) -> str:
+    if not cells:
+        return "Tests that take sentence pairs as independent have nothing to test: no pair is preferred either way."
+    wrong = ", and would convict it" if starred and not caught else ""
+    return f"Tests that take sentence pairs as independent call {starred} of {cells} cells significant{wrong}."
 
 
 def _shown(estimates: list[Estimate]) -> list[Estimate]:

@@ -13,14 +13,14 @@ from prejudge.probes.demo import command
 
 def test_biased_model_alone_is_caught(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "PER_CELL", 24)
-    monkeypatch.setattr(command, "AXES", ["skin complexion"])
     done = CliRunner().invoke(cli, ["demo", "--quiet"], standalone_mode=False)
     assert done.exception is None and done.return_value == 0
     with Store("prejudge.db", writable=False) as store:
         scores = [score(Catalogue.load(), store, run.name) for run in list_runs(store)]
     said = [command.tell(label, one) for label, one in zip(command.MODELS, scores, strict=True)]
-    assert [text.startswith("Caught") for text in said] == [True, False, False]
+    assert [text.partition(".")[0] for text in said] == ["Caught", "Cleared of what was asked", "Not convicted"]
+    assert all(one.manifest.calibration.state.startswith("certified") for one in scores)
+    assert "certified for other options" not in " ".join(said)
     (page,) = (tmp_path / "runs").glob("together-*/report.html")
     text = page.read_text("utf-8")
     assert all(label in text for label in command.MODELS) and text.count("Certificate of the study") == 3
