@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -62,12 +63,32 @@ def cases_of(
             raise UsageError(f"the {what} {twice[0]!r} is named twice. Name each once.", code="converge.twice")
     known = {name for construct in constructs for name in construct.methods}
     own = _by_method(assignments, known)
-    return [
+    cases = [
         _case(catalogue, construct, name, catalogue.named(model), roles, own.get(name, {}))
         for model in models
         for construct in constructs
         for name in construct.methods
     ]
+    for one, other in combinations(cases, 2):
+        _ensure_apart(catalogue, one, other)
+    return cases
+
+
+def _ensure_apart(catalogue: Catalogue, one: Case, other: Case) -> None:
+    """Refuse two materials of one study that is asked in one way: the same answers corroborate nothing."""
+    a, b = one.study, other.study
+    if a is None or b is None or (one.construct.name, one.model, a.name) != (other.construct.name, other.model, b.name):
+        return
+    if one.method.material == other.method.material:
+        return
+    sizes = {*one.method.size, *other.method.size}
+    first, second = (msgspec.structs.asdict(catalogue.instrument(study).options) for study in (a, b))
+    if all(first[name] == second.get(name) for name in first if name not in sizes):
+        raise DataError(
+            f"the methods {one.name!r} and {other.name!r} of {one.construct.name} ask the same questions of {a.name}: "
+            "they are one source. Give both the same `material`, or none.",
+            code="construct.value",
+        )
 
 
 def _by_method(assignments: Mapping[str, Any], known: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -94,6 +115,7 @@ def _case(
         # The study's own roles come first; of the others it gets those that it has.
         study = catalogue.study(method.study, {SUBJECT: model}, {**method.wanted, **assignments})
         wanted = {stage.role for stage in catalogue.instrument(study).every_stage()}
+        _ensure_measured(catalogue, study, method)
         study = msgspec.structs.replace(
             study, roles=study.roles | {role: one for role, one in roles.items() if role in wanted}
         )
@@ -105,6 +127,17 @@ def _case(
             raise
         return Case(construct, name, model, None, str(error))
     return Case(construct, name, model, study)
+
+
+def _ensure_measured(catalogue: Catalogue, study: Study, method: Method) -> None:
+    """Refuse a measure that no metric of the study has, before anything is asked for it."""
+    metrics = catalogue.instrument(study).metrics
+    if method.metric and method.metric not in metrics:
+        raise UnknownNameError(f"metric of {method.study}", method.metric, metrics)
+    declared = [metric.measures for name, (metric, _) in metrics.items() if method.metric in ("", name)]
+    known = {name for measures in declared for name in measures}
+    if all(declared) and method.measure not in known:
+        raise UnknownNameError(f"measure of {method.study}", method.measure, known)
 
 
 def _short(said: str) -> str:
@@ -129,6 +162,17 @@ def speaks_for(catalogue: Catalogue, construct: Construct, scores: Scores) -> It
 
 def _of_probe(method: Method) -> list[str]:
     return [option for option in method.options if "." not in option]
+
+
+def ensure_once(before: str, run: str, method: str, model: str) -> None:
+    """Refuse a second run of a method and model: which of them counts is not for their order to say.
+
+    Raises:
+        UsageError: naming both.
+    """
+    if before:
+        both = f"{run} is named twice" if before == run else f"{before} and {run} are both of it"
+        raise UsageError(f"the method {method!r} has one run of {model}: {both}. Give one.", code="converge.twice")
 
 
 def ensure_spoken(run: str, found: Sequence[str], constructs: Sequence[Construct]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,13 +10,14 @@ import polars as pl
 
 from ..catalogue.constructs import Construct
 from ..catalogue.study import SUBJECT, Catalogue
+from ..contracts.canonical import identity_digest
 from ..engine.manifest import Manifest, manifest_of
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store, get_run
 from .across import FEWEST, Matrix, matrix
-from .cases import Case, ensure_spoken, speaks_for
-from .evidence import Evidence, Judged, evidence_of, judge, row_of
+from .cases import Case, ensure_once, ensure_spoken, speaks_for
+from .evidence import Evidence, Judged, absent, evidence_of, judge, row_of
 
 NOT_ASKED = "no run of it was given"
 
@@ -73,7 +74,7 @@ def converge(
 
     Raises:
         DataError: a run is of none of the methods, or a row is not what the construct says.
-        UsageError: there is no such run, or it cannot be scored.
+        UsageError: there is no such run, it cannot be scored, or two runs are of one method and model.
     """
     found: dict[tuple[str, str, str], Evidence] = {}
     notes: dict[str, None] = {}
@@ -94,13 +95,16 @@ def converge(
             found[key] = _unasked(catalogue, case.construct, case.name, case.model, case.why_not)
         else:
             found[key] = _evidence(catalogue, case.construct, case.name, seen(run))
+    given: dict[tuple[str, str, str], str] = {}
     for run in runs:
         scores = seen(run)
         speaks = [(one, name) for one in constructs for name in speaks_for(catalogue, one, scores)]
         ensure_spoken(scores.run.name, [name for _, name in speaks], constructs)
         for one, name in speaks:
             evidence = _evidence(catalogue, one, name, scores)
-            found[one.name, evidence.model, name] = evidence
+            key = (one.name, evidence.model, name)
+            ensure_once(given.setdefault(key, ""), scores.run.name, name, evidence.model)
+            given[key], found[key] = scores.run.name, evidence
     models = dict.fromkeys(model for _, model, _ in found)
     judged = tuple(
         judge(
@@ -120,8 +124,25 @@ def converge(
         judged=judged,
         matrix=matrix(judged) if len(models) >= FEWEST else None,
         manifests=manifests,
-        notes=tuple(notes),
+        notes=(*_changed(manifests.values()), *notes),
     )
+
+
+def _changed(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note for each model of which the runs asked different versions: their agreement is of no one model."""
+    asked: dict[str, dict[bytes, list[str]]] = {}
+    for manifest in manifests:
+        if SUBJECT in manifest.identities:
+            name = manifest.study.roles.get(SUBJECT, manifest.run)
+            version = identity_digest(manifest.identities[SUBJECT])
+            asked.setdefault(name, {}).setdefault(version, []).append(manifest.run)
+    for name, versions in asked.items():
+        if len(versions) > 1:
+            runs = "; ".join(", ".join(of_one) for of_one in versions.values())
+            yield (
+                f"the methods asked {len(versions)} different models by the name {name!r}: its files, settings or "
+                f"adapter changed between them ({runs}). What they say together is of no one model: ask all again."
+            )
 
 
 def model_of(store: Store, run: str) -> str:
@@ -150,7 +171,7 @@ def _evidence(catalogue: Catalogue, construct: Construct, name: str, scores: Sco
     known = _known(catalogue, construct, name, scores.manifest.study.roles.get(SUBJECT, scores.run.name))
     calibration = getattr(scores.manifest, "calibration", None)
     known |= {"run": scores.run.name, "certificate": "uncalibrated" if calibration is None else calibration.told}
-    return evidence_of(row_of(scores.estimates, method), method, known)
+    return evidence_of(row_of(scores.estimates, method), method, known, absent(scores.estimates, method))
 
 
 def evidence_frame(found: Convergence) -> pl.DataFrame:

@@ -2,7 +2,8 @@
 
 A method speaks by the one row that the construct declares, before anything is asked, so its p is not corrected for the
 other rows of its study. Methods of one material count as one source: the smallest of their p-values, times their number
-(Bonferroni). The sources are judged by partial conjunction, which holds however their tests depend.
+(Bonferroni). The sources are judged by partial conjunction, which holds however their tests depend. Methods that speak
+by one run are one source, too, whatever their construct says: the same answers corroborate nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from ..contracts.records import Scalar
 from .heterogeneity import Heterogeneity, at_least, heterogeneity
 from .scale import Placed, place
 
+MOST_NAMED = 3
+"""Rows that a message lists."""
 ALPHA = 0.05
 """Level of the judgement over sources: half of it for either direction."""
 
@@ -110,7 +113,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     finding: Finding
     sources: int
-    """Materials with a test."""
+    """Materials with a test, apart from those that speak by one run."""
     above: int
     """How many of them show an effect in the direction of the construct, at least, at 97.5 % confidence."""
     below: int
@@ -147,16 +150,28 @@ def row_of(estimates: Mapping[str, Sequence[Estimate]], method: Method) -> Estim
     return next(iter(exact or found), None)
 
 
-def evidence_of(e: Estimate | None, method: Method, known: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a row; `known` has who was asked and by which run.
+def absent(estimates: Mapping[str, Sequence[Estimate]], method: Method) -> str:
+    """Say which row a method lacks, and which ones of its measure there are."""
+    own = [e.group for every in estimates.values() for e in every if e.metric == method.measure]
+    known = "; ".join(_levels(group) for group in own[:MOST_NAMED] if group)
+    more = f", and {len(own) - MOST_NAMED:,} more" if len(own) > MOST_NAMED else ""
+    asked = f" of {_levels(method.group)}" if method.group else ""
+    return f"the run has no row {method.measure!r}{asked}" + (f"; it has those of {known}{more}" if known else "")
+
+
+def _levels(group: Mapping[str, Scalar]) -> str:
+    return ", ".join(f"{name}={level}" for name, level in group.items())
+
+
+def evidence_of(e: Estimate | None, method: Method, known: Mapping[str, Any], lacking: str = "") -> Evidence:
+    """Return the evidence of a row; `known` has who was asked and by which run, `lacking` why there is no row.
 
     Raises:
         DataError: the row is not on the scale that the construct says.
     """
     own = {"title": method.title, "study": method.study, "population": method.population, **known}
     if e is None:
-        levels = ", ".join(map(str, method.group.values()))
-        return Evidence(**own, lacking=f"the run has no row {method.measure!r}{f' of {levels}' if levels else ''}")
+        return Evidence(**own, lacking=lacking or absent({}, method))
     placed = place(e, method) if e.value is not None else None
     gap = None if e.value is None or e.neutral is None else (e.value - e.neutral) * method.sign
     return Evidence(
@@ -194,16 +209,16 @@ def _lacking(e: Estimate) -> str:
 def judge(construct: Construct, model: str, evidence: Sequence[Evidence]) -> Judged:
     """Return what the methods say together of one model."""
     tested = [one for one in evidence if one.p is not None]
-    materials = dict.fromkeys(one.material for one in tested)
-    above, below = (at_least([_of_one(tested, m, up) for m in materials], ALPHA / 2) for up in (True, False))
+    sources = _sources(tested)
+    above, below = (at_least([_of_one(source, up) for source in sources], ALPHA / 2) for up in (True, False))
     known = [(one, one.placed) for one in evidence if one.placed is not None]
     errors = [(one.method, placed.h, error) for one, placed in known if (error := placed.error) is not None]
     kept = {name for name, _, _ in errors}
     return Judged(
         construct=construct.name,
         model=model,
-        finding=_finding(len(materials), above, below),
-        sources=len(materials),
+        finding=_finding(len(sources), above, below),
+        sources=len(sources),
         above=above,
         below=below,
         evidence=tuple(evidence),
@@ -213,8 +228,22 @@ def judge(construct: Construct, model: str, evidence: Sequence[Evidence]) -> Jud
     )
 
 
-def _of_one(tested: Sequence[Evidence], material: str, above: bool) -> float:
-    p_values = [one.toward(above) for one in tested if one.material == material]
+def _sources(tested: Sequence[Evidence]) -> list[list[Evidence]]:
+    """Return the methods by source: those of one material or one run, directly or through others."""
+    found: list[list[Evidence]] = []
+    for one in tested:
+        linked = [source for source in found if any(_alike(one, other) for other in source)]
+        found = [source for source in found if source not in linked]
+        found.append([one, *(other for source in linked for other in source)])
+    return found
+
+
+def _alike(one: Evidence, other: Evidence) -> bool:
+    return one.material == other.material or one.run == other.run
+
+
+def _of_one(source: Sequence[Evidence], above: bool) -> float:
+    p_values = [one.toward(above) for one in source]
     return min(1.0, len(p_values) * min(p_values))
 
 
@@ -244,6 +273,6 @@ def _pair(construct: Construct, one: Evidence, other: Evidence) -> Pair:
         difference,
         low,
         high,
-        one.material == other.material,
+        _alike(one, other),
         tuple(what for what in a.shares if what in b.shares),
     )

@@ -99,3 +99,19 @@ def test_assignments_are_of_methods(catalogue):
         cases_of(catalogue, [one], ["simulated-fair"], {}, {"forced.per_cell": 7})
     with raises_code(UsageError, "converge.twice"):
         cases_of(catalogue, [one], ["simulated-fair", "simulated-fair"], {}, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "code"),
+    [
+        (('measure = "delta_PL"', 'measure = "delta_LP"'), UnknownNameError, "unknown-measure"),
+        (('measure = "delta_PL"', 'measure = "delta_PL"\nmetric = "subtel"'), UnknownNameError, "unknown-metric"),
+        (("subtle-asa", "subtle-sai"), DataError, "construct.value"),
+        (('subtle-asa"', 'subtle-sai"\noptions = { asking = "generate" }'), DataError, "construct.value"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_it_is_asked(tmp_path, catalogue, change, kind, code):
+    text = TEXT.replace('scale = "difference"', 'scale = "difference"\nmaterial = "other"', 1)
+    one = read_construct(written(tmp_path, text.replace(*change)))[1]
+    with raises_code(kind, code):
+        cases_of(catalogue, [one], ["simulated-fair"], {}, {})

@@ -12,7 +12,7 @@ from prejudge.core.contracts import Estimate
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.converge.across import Kind, matrix
-from prejudge.core.converge.evidence import Finding, evidence_of, judge, row_of
+from prejudge.core.converge.evidence import Finding, absent, evidence_of, judge, row_of
 from prejudge.core.converge.scale import place
 from prejudge.testing import raises_code
 
@@ -82,12 +82,20 @@ def construct(**methods):
     return Construct(name="trait", title="A trait", direction="more of it", methods=methods)
 
 
-def judged(model="m", materials=None, **rows):
-    """Judge methods by their rows; each is a material of its own unless `materials` says otherwise."""
+def judged(model="m", materials=None, runs=None, **rows):
+    """Judge methods by their rows; each is a material and a run of its own unless these say otherwise."""
     one = construct(**{name: method("difference") for name in rows})
-    known = {"model": model, "run": "r"}
     found = [
-        evidence_of(row, one.methods[name], known | {"method": name, "material": (materials or {}).get(name, name)})
+        evidence_of(
+            row,
+            one.methods[name],
+            {
+                "model": model,
+                "method": name,
+                "material": (materials or {}).get(name, name),
+                "run": (runs or {}).get(name, name),
+            },
+        )
         for name, row in rows.items()
     ]
     return judge(one, model, found)
@@ -122,6 +130,20 @@ def test_ways_of_asking_the_same_questions_are_one_source():
     found = judged(materials={"a": "words", "b": "words"}, a=ABOVE, b=ABOVE, c=OPEN)
     assert found.finding is Finding.ONE_SOURCE and found.sources == 2
     assert [pair.one_material for pair in found.pairs] == [True, False, False]
+
+
+def test_methods_of_one_run_are_one_source_whatever_their_material():
+    found = judged(runs={"a": "r", "b": "r"}, a=ABOVE, b=ABOVE, c=OPEN)
+    assert (found.finding, found.sources) == (Finding.ONE_SOURCE, 2)
+    assert [pair.one_material for pair in found.pairs] == [True, False, False]
+    chained = judged(runs={"a": "r", "b": "r"}, materials={"b": "w", "c": "w"}, a=ABOVE, c=ABOVE, b=OPEN)
+    assert (chained.finding, chained.sources) == (Finding.TOO_FEW, 1)
+
+
+def test_absent_row_names_those_that_there_are():
+    rows = [estimate(1.0).replace(group={"gender": gender}) for gender in ("women", "men")]
+    assert "sex=men" in (said := absent({"m": rows}, method(group={"sex": "men"})))
+    assert "gender=women; gender=men" in said
 
 
 def test_what_a_method_lacks_is_said():

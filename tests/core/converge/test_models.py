@@ -133,6 +133,41 @@ def test_runs_instead_of_asking(found, settings):
         prejudge.converge("beauty-and-competence", settings=settings, runs=chosen[:1])
 
 
+def test_two_runs_of_one_method_are_refused(found, settings):
+    run = next(iter(found.convergence.manifests))
+    with raises_code(UsageError, "converge.twice"):
+        prejudge.converge("./looks.toml", settings=settings, runs=[run, run])
+
+
+def test_model_that_changed_between_its_methods_is_told(found, settings, place):
+    text = (place / "models.toml").read_text()
+    (place / "changed.toml").write_text(text.replace("strength = 0.6", "strength = 0.7"))
+    changed = prejudge.Settings(registry="changed.toml")
+    runs = [
+        prejudge.run(
+            "bistereo-pairs",
+            "biased-half",
+            settings,
+            axes=["skin complexion"],
+            genders=["women"],
+            sentiments=["positive", "negative"],
+            per_cell=10,
+        ),
+        prejudge.run(
+            "bistereo-nli",
+            "biased-half",
+            changed,
+            asking="classify",
+            genders=["women"],
+            categories=["attractiveness", "unattractiveness"],
+            per_cell=10,
+        ),
+    ]
+    again = prejudge.converge("./looks.toml", settings=settings, runs=[one.name for one in runs])
+    assert any("2 different models" in note and runs[1].name in note for note in again.convergence.notes)
+    assert not any("different models" in note for note in found.convergence.notes)
+
+
 def test_nothing_named_and_a_budget(settings, place):
     with raises_code(UsageError, "converge.nothing"):
         prejudge.converge("./looks.toml", settings=settings)
