@@ -117,7 +117,19 @@ def _view(request: Request) -> View:
 def runs(room: Room, request: Request) -> Response:
     """Show the runs, the newest first."""
     found = [(run, manifest_of(run)) for run in reversed(list_runs(room.store))]
-    return html("runs.html", title="Runs", runs=found, store=str(room.store.url.database or ""))
+    pair = _latest([run for run, _ in found])
+    return html("runs.html", title="Runs", runs=found, pair=pair, store=str(room.store.url.database or ""))
+
+
+def _latest(found: list[RunRow]) -> tuple[str, str]:
+    """Return two runs to compare: the newest two of one study, if there are two; of runs from the newest on."""
+    seen: dict[str, str] = {}
+    for run in found:
+        if run.study in seen:
+            return run.name, seen[run.study]
+        seen[run.study] = run.name
+    names = [run.name for run in found]
+    return (names[1], names[0]) if len(names) > 1 else ("", "")
 
 
 def ready(room: Room, run: RunRow) -> Index | Response:
@@ -251,7 +263,7 @@ def twins(room: Room, request: Request) -> Response:
     places = [row, *(int(other) for other in rows if other != row)][:MOST_TWINS]
     beside = shown(room.store, run, index, places)
     asked = marked(["\n\n".join(text for _, text in two.asked) for two in beside])
-    said = marked(["\n\n".join(text for label, text in two.said if label != "raw reply") for two in beside])
+    said = marked([two.words for two in beside])
     names = [name for name in one.factors if len({repr(two.factors.get(name)) for two in beside}) > 1]
     return html(
         "twins.html",
@@ -334,7 +346,7 @@ def compare(room: Room, request: Request) -> Response:
         shown(room.store, run, index, [int(one) for one in own[rows]])
         for run, index, own in ((first, indices[0], paired.first), (second, indices[1], paired.second))
     ]
-    beside = [(int(row), a, b, marked([_words(a), _words(b)])) for row, a, b in zip(rows, *texts, strict=True)]
+    beside = [(int(row), a, b, marked([a.words, b.words])) for row, a, b in zip(rows, *texts, strict=True)]
     return html(
         "compare.html",
         title="Two runs",
@@ -352,7 +364,3 @@ def compare(room: Room, request: Request) -> Response:
         listed=LISTED,
         prefix=PREFIX,
     )
-
-
-def _words(one: Shown) -> str:
-    return "\n\n".join(text for label, text in one.said if label != "raw reply")

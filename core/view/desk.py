@@ -12,13 +12,13 @@ import polars as pl
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from ..contracts.errors import UnknownNameError, UsageError
+from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..report.export import encode
 from ..report.pictures import kind_of
 from ..statistics.labelled import rogan_gladen
 from ..store import get_run
 from .app import Handler, html, ready
-from .exchanges import shown
+from .exchanges import BESIDES, shown
 from .judged import LEVEL, judge
 from .labels import Sample, ensure_person, sample_of, samples_in, write_sample
 from .room import Room
@@ -27,8 +27,6 @@ from .urls import number, read_view
 
 USUAL = 200
 """Answers that are drawn unless somebody says otherwise."""
-BESIDES = ("reasoning", "raw reply", "finish reason")
-"""Parts of an answer that those who label do not see: a study reads what comes after them."""
 MOST_CELLS = 12
 """Levels of a factor that is offered as a cell."""
 Pages = dict[str, tuple[tuple[str, ...], Handler]]
@@ -85,7 +83,8 @@ def sample_pages(samples: Path) -> Pages:
     """Return the pages for those who draw samples and read the results."""
 
     def listed(_: Room, request: Request) -> Response:
-        return html("samples.html", title="Samples to label", samples=samples_in(samples), folder=str(samples))
+        rows = list(map(_listed, samples_in(samples)))
+        return html("samples.html", title="Samples to label", samples=rows, folder=str(samples))
 
     def new(room: Room, request: Request) -> Response:
         return _drawn(room, samples, request) if request.method == "POST" else _form(room, request)
@@ -125,6 +124,18 @@ def sample_pages(samples: Path) -> Pages:
         "/sample/{sample}/labels.csv": (("GET",), exported),
         **label_pages(samples),
     }
+
+
+def _listed(sample: Sample) -> dict[str, Any]:
+    """Return a row of the list; one sample that cannot be read hides no other."""
+    row: dict[str, Any] = {"name": sample.folder.name, "problem": "", "run": "", "people": {}}
+    try:
+        row |= {"question": sample.sheet.question, "size": len(sample.sheet.items)}
+        row["people"] = {by: len(own) for by, own in sample.labels().items()}
+        row["run"] = sample.design.run
+    except (DataError, OSError) as error:
+        row["problem"] = str(error)
+    return row
 
 
 def _form(room: Room, request: Request) -> Response:
@@ -191,7 +202,7 @@ def _drawn(room: Room, samples: Path, request: Request) -> Response:
             Item(
                 name,
                 one.asked,
-                "\n\n".join(text for label, text in one.said if label not in BESIDES),
+                "\n\n".join(text for label, text in one.said if label not in ("reasoning", *BESIDES)),
                 tuple(dict.fromkeys(sha256 for _, sha256 in one.images)),
             )
             for name, one in zip(names, items, strict=True)

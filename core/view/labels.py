@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -27,6 +28,8 @@ from .sampling import Design, Sheet
 
 DESIGN, SHEET = "design.json", "sheet.json"
 MOST_NAME = 60
+_ONE_AT_A_TIME = threading.Lock()
+"""Two pages of one person may be open."""
 _IMAGE = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
 
@@ -72,16 +75,24 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
             DataError: a line is no label.
         """
         found: dict[str, dict[str, Label]] = {}
+        items, labels = {one.item for one in self.sheet.items}, {"", *self.sheet.labels}
         for path in sorted(self.folder.glob("labels-*.jsonl")):
             lines = file_bytes(path).split(b"\n")
-            for number, line in enumerate(lines[:-1], 1):  # what follows the last line end was never finished
+            if not _is_whole(lines[-1]):
+                lines.pop()  # it was never finished
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
                 try:
                     one = msgspec.json.decode(line, type=Label)
+                    problem = "" if one.item in items and one.label in labels else _stray(one)
                 except (msgspec.MsgspecError, UnicodeError) as error:
+                    problem = str(error)
+                if problem:
                     raise DataError(
-                        f"{path.name}, line {number}: {error}. Restore the line, or remove it.",
+                        f"{path.name}, line {number}: {problem}. Restore the line, or remove it.",
                         code="annotation.damaged",
-                    ) from None
+                    )
                 found.setdefault(one.by, {})[one.item] = one
         return found
 
@@ -94,17 +105,27 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         sheet = self.sheet
         ensure_person(by)
         if item not in {one.item for one in sheet.items} or label not in ("", *sheet.labels):
-            raise UsageError(f"{label!r} is no label of item {item!r}.", code="annotation.label")
+            raise UsageError(f"{_stray(Label(item, by, label))}.", code="annotation.label")
         line = msgspec.json.encode(Label(item, by, label, note[:2000], time.time()))
         path = self.folder / f"labels-{run_name(by)}.jsonl"
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(path, flags, 0o644), "r+b") as file:
-            # What follows the last line end was being written when a process died: nobody was told of it.
-            file.seek(file.read().rfind(b"\n") + 1)
-            file.truncate()
-            file.write(line + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        # Appended by the system, so that two processes do not write over each other.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            with _ONE_AT_A_TIME, os.fdopen(os.open(path, flags, 0o644), "r+b") as file:
+                before, end, last = file.read().rpartition(b"\n")
+                if not _is_whole(last):
+                    # It was being written when a process died, or the disk was full: nobody was told of it.
+                    file.truncate(len(before) + len(end))
+                    last = b""
+                file.write((b"\n" if last else b"") + line + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"the label cannot be written to {str(path)!r}: {error.strerror or error}. It is not kept: mend this, "
+                "go back, and give it again.",
+                code="file.unwritable",
+            ) from None
 
     def order(self, by: str) -> list[int]:
         """Return the places of the items in the order of a person: random, and the same every time."""
@@ -180,6 +201,19 @@ def ensure_person(by: str) -> None:
     """
     if not by.strip() or len(by) > MOST_NAME:
         raise UsageError(f"{by!r} is no name: give 1 to {MOST_NAME} characters.", code="annotation.person")
+
+
+def _is_whole(line: bytes) -> bool:
+    """Return whether what follows the last line end is a label: an editor may have saved a file without it."""
+    try:
+        msgspec.json.decode(line, type=Label)
+    except (msgspec.MsgspecError, UnicodeError):
+        return False
+    return True
+
+
+def _stray(one: Label) -> str:
+    return f"{one.label!r} is no label of item {one.item!r} of this sample"
 
 
 def _read(path: Path, kind: type[T]) -> T:

@@ -10,7 +10,7 @@ Pieces = tuple[tuple[str, bool], ...]
 """Parts of a text, and whether each differs."""
 MOST_WORDS = 2_000
 """Words of a text that are compared; longer texts are shown without marks, and the page says so."""
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]", re.UNICODE)
+_WORDS = re.compile(r"\s+|\d+(?:[.,]\d+)*|\w+|[^\w\s]", re.UNICODE)
 
 
 def marked(texts: Sequence[str]) -> list[Pieces]:

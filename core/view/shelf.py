@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,9 +17,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..catalogue.digests import digest_of_module
 from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError, UsageError
 from ..contracts.version import VERSION
+from ..engine.manifest import as_made, manifest_of
 from ..store import RunRow, Store, trial_counts
 from .build import DESCRIPTION, ROWS, Built, Description, build
 from .columns import Column, Filters, Found, Mask, find
@@ -27,6 +30,8 @@ from .writing import read_column
 
 FORMAT = 1
 """Increased when an index changes its form."""
+RENEWED = 20.0
+"""Seconds for which a run that goes on is shown as it was."""
 KEPT = 16
 """Results of filters that are kept in memory."""
 
@@ -84,30 +89,50 @@ class Shelf:
         self._store, self._catalogue = store, catalogue
         self._cache = cache or cache_folder()
         self._open: dict[str, Index] = {}
+        # Of runs that go on: the index that is shown or made and since when, and the one that was shown last.
+        self._going: dict[int, tuple[str, float]] = {}
+        self._last: dict[int, str] = {}
+        self._readers: dict[str, str] = {}
         self._builds: dict[str, Built | PrejudgeError] = {}
         self._lock, self._turn = threading.Lock(), threading.Lock()
 
     def index(self, run: RunRow) -> Index | Built:
         """Return the index of a run, or how far its build is, which begins here.
 
+        A run that goes on grows while it is read: its index is shown for `RENEWED` seconds before a new one is made.
+
         Raises:
             PrejudgeError: it could not be built.
         """
-        name = self._name(run)
+        last, since = self._going.get(run.id, ("", 0.0))
+        is_kept = run.head is None and last and (last in self._builds or time.monotonic() - since < RENEWED)
+        name = last if is_kept else self._name(run)
         with self._lock:
-            if name in self._open:
-                return self._open[name]
             if (self._cache / name / DESCRIPTION).exists():
                 self._builds.pop(name, None)
-                return self._open.setdefault(name, Index(self._cache / name))
+                if name not in self._open:
+                    self._open[name] = Index(self._cache / name)
+                    self._replace(run, name)
+                return self._open[name]
+            self._open.pop(name, None)  # it was removed
             found = self._builds.get(name)
             if isinstance(found, PrejudgeError):
                 del self._builds[name]  # asked for again, it is tried again
                 raise found
             if found is None:
+                if run.head is None:
+                    self._going[run.id] = name, time.monotonic()
                 found = self._builds[name] = Built()
                 threading.Thread(target=self._build, args=(name, run, found), daemon=True).start()
             return found
+
+    def _replace(self, run: RunRow, name: str) -> None:
+        """Remove the index of what a run had before, which nobody asks for again."""
+        if (before := self._last.pop(run.id, name)) != name:
+            self._open.pop(before, None)
+            shutil.rmtree(self._cache / before, ignore_errors=True)
+        if run.head is None:
+            self._going[run.id], self._last[run.id] = (name, time.monotonic()), name
 
     def wait(self, run: RunRow) -> Index:
         """Return the index of a run, built in this thread where it is missing.
@@ -143,8 +168,9 @@ class Shelf:
             folder = Path(tempfile.mkdtemp(prefix="new-", dir=self._cache))
             try:
                 build(self._store, run, self._catalogue, folder, seen)
-                shutil.rmtree(place, ignore_errors=True)  # half of an index
-                folder.rename(place)
+                if not (place / DESCRIPTION).exists():  # else another process has made it meanwhile, and reads it
+                    shutil.rmtree(place, ignore_errors=True)  # half of an index
+                    folder.rename(place)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError as error:
@@ -158,8 +184,25 @@ class Shelf:
         # A run that goes on has no head: what it has so far is its own index. A stranger can give two stores one head,
         # so the store is part of the name.
         head = run.head.hex() if run.head else f"{trial_counts(self._store, run.id)}"
-        made = (FORMAT, VERSION, pl.__version__, str(self._store.url), run.id, run.name, run.manifest, head)
-        return hashlib.sha256(repr(made).encode()).hexdigest()[:40]
+        made = (FORMAT, VERSION, pl.__version__, _place(self._store), run.id, run.name, run.manifest, head)
+        if run.manifest not in self._readers:
+            self._readers[run.manifest] = _reader(self._catalogue, run)
+        return hashlib.sha256(repr((*made, self._readers[run.manifest])).encode()).hexdigest()[:40]
+
+
+def _place(store: Store) -> str:
+    """Return where a store is, the same from every folder, and another for every folder's `prejudge.db`."""
+    file = store.url.database if store.url.get_backend_name() == "sqlite" else None
+    return str(Path(file).resolve()) if file else str(store.url)
+
+
+def _reader(catalogue: Catalogue, run: RunRow) -> str:
+    """Return the digest of the code that reads a run's answers: a plugin may change without a new version."""
+    try:
+        probe = catalogue.plugins.load("probe", as_made(catalogue, manifest_of(run)).probe)
+        return digest_of_module(probe.__module__)
+    except (PrejudgeError, OSError, SyntaxError):
+        return ""
 
 
 def cache_folder() -> Path:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
+import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,9 +14,12 @@ import pytest
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
-from prejudge.core.view import writing
+from prejudge.core.store import Store
+from prejudge.core.view import shelf, writing
+from prejudge.core.view.build import Built
 from prejudge.core.view.columns import find, sharing, twins_of
 from prejudge.core.view.paired import pair
+from prejudge.core.view.shelf import Shelf
 from prejudge.core.view.writing import Writer, read_column
 
 
@@ -58,6 +64,42 @@ def test_run_that_goes_on_has_a_new_index(room, answered, store):
     after = room.shelf.wait(answered(lambda _: "other", name="told-2", n=8))
     assert before.folder != after.folder
     assert not list(room.cache.glob("new-*"))  # nothing half-made is left
+
+
+def test_run_that_goes_on_is_shown_though_it_grows(room, answered, monkeypatch):
+    run = answered(n=8)._replace(head=None)
+    counts = iter(range(1000))
+    monkeypatch.setattr(shelf, "trial_counts", lambda *_: {"asked": next(counts)})  # as if every look found more
+
+    def opened():
+        for _ in range(500):
+            if not isinstance(found := room.shelf.index(run), Built):
+                return found
+            time.sleep(0.01)
+        raise AssertionError("it never opens")
+
+    first = opened()
+    assert opened() is first
+    monkeypatch.setattr(shelf, "RENEWED", 0.0)
+    second = opened()
+    assert second.folder != first.folder and not first.folder.exists()
+
+
+def test_index_can_be_removed_while_it_is_read(room, answered):
+    index = room.shelf.wait(run := answered(n=8))
+    shutil.rmtree(index.folder)
+    assert room.shelf.wait(run).find({}, "she").rows.tolist() == [0, 4]
+
+
+def test_index_knows_its_store_and_reader(room, answered, store, tmp_path, monkeypatch):
+    run = answered(n=4)
+    monkeypatch.chdir(tmp_path)
+    name = Path(store.url.database).resolve().relative_to(tmp_path)
+    with Store(str(name), writable=False) as same:
+        assert Shelf(same, room.catalogue, room.cache).wait(run).folder == room.shelf.wait(run).folder
+    before = room.shelf.wait(run).folder
+    monkeypatch.setattr(shelf, "digest_of_module", lambda _: "another reader")
+    assert Shelf(store, room.catalogue, room.cache).wait(run).folder != before
 
 
 @pytest.mark.parametrize(

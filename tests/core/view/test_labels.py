@@ -15,7 +15,7 @@ from prejudge.core.contracts.errors import UsageError
 from prejudge.core.view.app import application
 from prejudge.core.view.desk import label_pages, sample_pages
 from prejudge.core.view.judged import judge
-from prejudge.core.view.labels import samples_in
+from prejudge.core.view.labels import Label, samples_in
 from prejudge.core.view.sampling import allocated, draw
 from prejudge.core.view.urls import run_url
 
@@ -169,3 +169,35 @@ def test_labels_only_grow(sample, desk):
     for form in ({"item": item, "label": "no label"}, {"item": "none", "label": "ok"}, {"item": item, "by": ""}):
         answer = desk.post(f"/label/{sample.folder.name}", data={"by": "Bo", "label": "ok", **form})
         assert answer.status_code == 409 and "annotation." in answer.text
+
+
+def test_labels_edited_by_hand_are_told_or_kept(sample, desk):
+    one = Label(sample.sheet.items[0].item, "Ann", "ok")
+    path = sample.folder / "labels-Ann.jsonl"
+    whole = json.dumps({"item": one.item, "by": "Ann", "label": "ok"})
+    for wrong in ({"item": "0123456789"}, {"label": "Ok "}):
+        path.write_text(json.dumps({"item": one.item, "by": "Ann", "label": "ok"} | wrong) + "\n")
+        for address in (f"/sample/{sample.folder.name}", f"/sample/{sample.folder.name}/labels.csv"):
+            answer = desk.get(address)
+            assert answer.status_code == 409 and "annotation.damaged" in answer.text
+        assert "labels-Ann.jsonl, line 1" in desk.get("/samples").text
+    path.write_text(f"\n{whole}")  # an editor saved it without the last line end
+    assert sample.labels()["Ann"][one.item].label == "ok"
+    sample.add("Ann", sample.sheet.items[1].item, "other")
+    with path.open("a") as file:
+        file.write(whole[:20])  # a process died here
+    assert len(sample.labels()["Ann"]) == 2
+    sample.add("Ann", sample.sheet.items[2].item, "other")
+    assert [bool(line) for line in path.read_text().split("\n")] == [False, True, True, True, False]
+    assert len(sample.labels()["Ann"]) == 3
+
+
+def test_a_folder_without_a_design_hides_no_other_sample(sample, desk):
+    other = sample.folder.parent / "sent"
+    other.mkdir()
+    (other / "sheet.json").write_bytes((sample.folder / "sheet.json").read_bytes())
+    (sample.folder.parent / "torn").mkdir()
+    (sample.folder.parent / "torn" / "sheet.json").write_text('{"sample": "x"')
+    page = desk.get("/samples")
+    assert page.status_code == 200
+    assert all(f"/label/{name}" in page.text for name in (sample.folder.name, "sent", "torn"))

@@ -114,3 +114,13 @@ def test_report_runs_apart(client, room, answered):
     write_output(score(room.catalogue, room.store, run.name), room.store, room.runs)
     policy = client.get(run_url(run.name, "report")).headers["content-security-policy"]
     assert policy.startswith("sandbox") and "allow-same-origin" not in policy and "default-src 'none'" in policy
+
+
+def test_how_an_answer_ended_is_no_word_of_it(client, room, answered):
+    run = answered(lambda n: Generation(text=f"word{n}", finish_reason="halted"), n=4)
+    room.shelf.wait(run)
+    twins = run_url(run.name, "twins", 0, query="?vary=number")
+    for path in (run_url(run.name), twins, f"/compare?a={run.name}&b={run.name}"):
+        text = client.get(path).text
+        assert "word2" in text and "halted" not in text
+    assert "halted" in client.get(run_url(run.name, "trial", 0)).text
