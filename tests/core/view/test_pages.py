@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
 from html.parser import HTMLParser
 
 from hostile import HOSTILE
 
 from prejudge.core.contracts.records import Generation
+from prejudge.core.view.marked import marked
 from prejudge.core.view.urls import View, read_view, run_url
 
 
@@ -124,3 +126,15 @@ def test_how_an_answer_ended_is_no_word_of_it(client, room, answered):
         text = client.get(path).text
         assert "word2" in text and "halted" not in text
     assert "halted" in client.get(run_url(run.name, "trial", 0)).text
+
+
+def test_differing_words_are_marked_also_of_a_model_in_a_loop():
+    first, second = marked(["the girl: -9.638\nyes", "the boy: -9.5\nyes"])
+    assert [text.strip() for text, differs in first if differs] == ["girl", "-9.638"[1:]]
+    assert "".join(text for text, _ in second) == "the boy: -9.5\nyes"
+    began = time.process_time()
+    loops = ["So " + "a b " * 490 + "end", "So " + "b a c " * 330 + "end"]
+    pieces = marked(loops)
+    assert time.process_time() - began < 1
+    assert ["".join(text for text, _ in own) for own in pieces] == loops
+    assert all(own[0] == ("So", False) and own[-1] == (" end", False) for own in pieces)
