@@ -54,7 +54,7 @@ def application(room: Room | None, more: Mapping[str, tuple[tuple[str, ...], Han
         "/": (("GET",), runs),
         "/image/{sha256}": (("GET",), image),
         "/run/{run}": (("GET",), trials),
-        "/run/{run}/levels/{column}": (("GET",), levels),
+        "/run/{run}/levels/{column:path}": (("GET",), levels),
         "/run/{run}/trial/{row:int}": (("GET",), trial),
         "/run/{run}/twins/{row:int}": (("GET",), twins),
         "/run/{run}/numbers": (("GET",), numbers),

@@ -108,13 +108,10 @@ class Shelf:
         is_kept = run.head is None and last and (last in self._builds or time.monotonic() - since < RENEWED)
         name = last if is_kept else self._name(run)
         with self._lock:
-            if (self._cache / name / DESCRIPTION).exists():
+            if (opened := self._opened(name)) is not None:
                 self._builds.pop(name, None)
-                if name not in self._open:
-                    self._open[name] = Index(self._cache / name)
-                    self._replace(run, name)
-                return self._open[name]
-            self._open.pop(name, None)  # it was removed
+                self._replace(run, name)
+                return opened
             found = self._builds.get(name)
             if isinstance(found, PrejudgeError):
                 del self._builds[name]  # asked for again, it is tried again
@@ -126,8 +123,23 @@ class Shelf:
                 threading.Thread(target=self._build, args=(name, run, found), daemon=True).start()
             return found
 
+    def _opened(self, name: str) -> Index | None:
+        """Return an index that is there and whole."""
+        if not (self._cache / name / DESCRIPTION).exists():
+            self._open.pop(name, None)  # it was removed
+            return None
+        if name not in self._open:
+            try:
+                self._open[name] = Index(self._cache / name)
+            except (OSError, ValueError, EOFError, msgspec.MsgspecError):  # cut short, as when the power failed
+                shutil.rmtree(self._cache / name, ignore_errors=True)
+                return None
+        return self._open[name]
+
     def _replace(self, run: RunRow, name: str) -> None:
         """Remove the index of what a run had before, which nobody asks for again."""
+        if run.head is None and self._last.get(run.id) == name:
+            return
         if (before := self._last.pop(run.id, name)) != name:
             self._open.pop(before, None)
             shutil.rmtree(self._cache / before, ignore_errors=True)
@@ -141,10 +153,11 @@ class Shelf:
             PrejudgeError: it could not be built.
         """
         name = self._name(run)
-        if not (self._cache / name / DESCRIPTION).exists():
+        with self._lock:
+            found = self._opened(name)
+        if found is None:
             self._make(name, run, Built())
-        found = self.index(run)
-        assert isinstance(found, Index)
+            found = self._open[name] = Index(self._cache / name)
         return found
 
     def _build(self, name: str, run: RunRow, built: Built) -> None:

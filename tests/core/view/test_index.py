@@ -91,6 +91,15 @@ def test_index_can_be_removed_while_it_is_read(room, answered):
     assert room.shelf.wait(run).find({}, "she").rows.tolist() == [0, 4]
 
 
+@pytest.mark.parametrize("name", ["index.json", "ordinal.npy", "said.npy", "0-codes.npy"])
+def test_index_that_was_cut_short_is_made_anew(room, answered, store, name):
+    index = room.shelf.wait(run := answered(n=8))
+    with (index.folder / name).open("r+b") as file:
+        file.truncate(20)
+    again = Shelf(store, room.catalogue, room.cache).wait(run)
+    assert again.find({"parity": ("odd",)}).rows.tolist() == [1, 3, 5, 7]
+
+
 def test_index_knows_its_store_and_reader(room, answered, store, tmp_path, monkeypatch):
     run = answered(n=4)
     monkeypatch.chdir(tmp_path)
