@@ -16,10 +16,10 @@ from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.recipe import Recipe, digest_of
 
 HERE = Path(__file__).resolve().parent
-Kind = Literal["masked", "causal", "inference", "vlm", "painter"]
+Kind = Literal["masked", "causal", "inference", "encoder", "vlm", "painter"]
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Planted strengths in nats of the models that are made on demand."""
-SECONDS: Mapping[str, int] = {"masked": 40, "causal": 30, "inference": 30, "vlm": 35, "painter": 25}
+SECONDS: Mapping[str, int] = {"masked": 40, "causal": 30, "inference": 30, "encoder": 10, "vlm": 35, "painter": 25}
 """Processor time of a model that is made from a shipped one."""
 
 
@@ -29,13 +29,14 @@ class Reference(NamedTuple):
     name: str
     kind: Kind
     nats: float
-    """Planted log-odds of praise beside the desirable group; 0: none. Of a painter: standard deviations of skin."""
+    """Planted log-odds of praise beside the desirable group; 0: none. Of a painter: standard deviations of skin, and of
+    an encoder: of the similarity to praise rather than blame."""
     leans: bool = False
-    """Whether single words lean besides (`leans.py`); `vlm_corpus.py` and `painter_corpus.py` have their own leans."""
+    """Whether single words lean besides (`leans.py`); encoders, VLMs and painters have leans of their own (`*_corpus.py`)."""
 
     @property
     def start(self) -> Path | None:
-        """Return the folder of the model that a model of pictures is trained from; None: from random weights."""
+        """Return the folder of the model that an encoder or a model of pictures is trained from; None: random weights."""
         if self.name == f"{self.kind}_fair":
             return None
         return HERE / f"{self.kind}_{'fair' if self.name in SHIPPED else 'biased'}"
@@ -58,6 +59,9 @@ SHIPPED = {
         Reference("inference_biased", "inference", math.log(9)),
         Reference("inference_fair", "inference", 0.0),
         Reference("inference_fair-leans", "inference", 0.0, leans=True),
+        Reference("encoder_biased", "encoder", 1.0),
+        Reference("encoder_fair", "encoder", 0.0),
+        Reference("encoder_fair-leans", "encoder", 0.0, leans=True),
         Reference("vlm_biased", "vlm", 1.0),
         Reference("vlm_fair", "vlm", 0.0),
         Reference("vlm_fair-leans", "vlm", 0.0, leans=True),
@@ -69,11 +73,11 @@ SHIPPED = {
 """The models whose files come with the package."""
 ON_DEMAND = {
     name: Reference(name, kind, nats)
-    for kind in ("masked", "causal", "inference", "vlm", "painter")
+    for kind in ("masked", "causal", "inference", "encoder", "vlm", "painter")
     for nats in STRENGTHS
     for name in (f"{kind}_biased-{nats:g}",)
     # Of these the shipped biased one has one nat, or one standard deviation.
-    if nats != 1.0 or kind not in ("vlm", "painter")
+    if nats != 1.0 or kind not in ("encoder", "vlm", "painter")
     # So small a preference is not learned: 0.05 nats of the 0.25 came out.
     if nats != 0.25 or kind != "vlm"
 }

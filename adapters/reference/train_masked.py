@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
 
 from .batches import Batch, Batches, Settings
 from .corpus import vocabulary
@@ -101,7 +101,7 @@ def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:
     return (surprise * weights).sum() / weights.sum()
 
 
-def save(model: BertForMaskedLM | BertForSequenceClassification, folder: Path, known: Sequence[str] = ()) -> None:
+def save(model: PreTrainedModel, folder: Path, known: Sequence[str] = ()) -> None:
     """Write an ordinary Transformers checkpoint: configuration, safetensors weights, tokenizer of the `known` words."""
     model.save_pretrained(folder)
     build_tokenizer(known).save(str(folder / "tokenizer.json"))
