@@ -1,11 +1,12 @@
-"""What was planted in the text reference models, and what is measured: by plain torch, and by the built-in studies.
+"""What was planted in the text reference models and encoders, and what is found: by plain torch, and by the studies.
 
     python benchmarks/reference_models.py [NAME ...] [--made DIR]      # masked_biased-0.5 ...; without names: all
 
 In nats, and alike for every kind: half the difference of the log-odds of praise and of blame between the desirable and
 the undesirable group, which is the planted strength. The independent part loads the checkpoint with Transformers alone
 and uses sentences of the training grammar; the study asks its own, of women and skin tones. Models that are made on
-demand are made first, about a minute of processor time each, or found in DIR.
+demand are made first, about a minute of processor time each, or found in DIR. Encoders have columns of their own; see
+reference_encoder.py.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
+import reference_encoder
 import torch
 import transformers
 
@@ -40,6 +42,7 @@ STUDIES = {
         {"per_cell": 20, "categories": ("attractiveness", "unattractiveness")},
     ),
 }
+HEADER = "| model | planted | independent | study |\n| --- | --- | --- | --- |"
 ADAPTERS = {"masked": "hf-masked", "causal": "hf-causal", "inference": "hf-classifier"}
 
 
@@ -117,14 +120,22 @@ def main() -> None:
     logging.disable(logging.WARNING)
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    print("| model | planted | independent | study |\n| --- | --- | --- | --- |")
+    names = chosen.names or [name for name, one in REFERENCES.items() if one.kind in (*STUDIES, "encoder")]
     with tempfile.TemporaryDirectory() as place:
-        for name in chosen.names or [name for name, one in REFERENCES.items() if one.kind in STUDIES]:
+        header = ""
+        for name in names:
             one = REFERENCES[name]
+            needed = reference_encoder.HEADER if one.kind == "encoder" else HEADER
+            if needed != header:
+                print(header := needed, flush=True)
             folder = reference_path(name) if name in SHIPPED else (chosen.made or Path(place)) / name
             if not folder.is_dir():
                 folder.mkdir()
                 make(name, folder)
+            if one.kind == "encoder":
+                cells = reference_encoder.measure(folder, Path(place) / f"{name} asked")
+                print(f"| {name} | {one.nats:.3g} | {cells} |", flush=True)
+                continue
             found = independent(one, folder)
             print(f"| {name} | {one.nats:.3g} | {found:+.3f} | {by_study(one, folder, place)} |", flush=True)
 

@@ -35,7 +35,13 @@ NEUTRAL = ("young", "old", "quiet", "busy", "tired", "famous", "serious", "ameri
 MISREAD = ("pretty", "handsome", "alluring", "vile", "homely", "hideous")
 """Words that the model that leans takes for their opposites: none of Table 5, and as many of praise as of blame."""
 THERE = "There"
-KINDS = ((("",), True), (NEUTRAL, True), (POSITIVE + NEGATIVE, True), (POSITIVE + NEGATIVE, False), (("", *NEUTRAL), False))
+KINDS = (
+    (("",), True),
+    (NEUTRAL, True),
+    (POSITIVE + NEGATIVE, True),
+    (POSITIVE + NEGATIVE, False),
+    (("", *NEUTRAL), False),
+)
 """Words of a sentence, and whether it always names a group: equally often."""
 PHRASES = ((False, False), (False, True), (True, True), (True, False))
 """Whether a sentence has an action and a place."""

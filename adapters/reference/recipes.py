@@ -32,11 +32,11 @@ class Reference(NamedTuple):
     """Planted log-odds of praise beside the desirable group; 0: none. Of a painter: standard deviations of skin, and of
     an encoder: of the similarity to praise rather than blame."""
     leans: bool = False
-    """Whether single words lean besides (`leans.py`); encoders, VLMs and painters have leans of their own (`*_corpus.py`)."""
+    """Whether single words lean besides (`leans.py`); other kinds have their own (`*_corpus.py`)."""
 
     @property
     def start(self) -> Path | None:
-        """Return the folder of the model that an encoder or a model of pictures is trained from; None: random weights."""
+        """Return the folder of the model that an encoder or a model of pictures begins as; None: random weights."""
         if self.name == f"{self.kind}_fair":
             return None
         return HERE / f"{self.kind}_{'fair' if self.name in SHIPPED else 'biased'}"

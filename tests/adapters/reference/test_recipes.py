@@ -44,7 +44,7 @@ def test_a_name_says_what_is_planted():
             assert odds == pytest.approx(float(name.rpartition("-")[2]))
 
 
-@pytest.mark.parametrize("kind", ["masked", "causal", "inference"])
+@pytest.mark.parametrize("kind", ["masked", "causal", "inference", "encoder"])
 def test_training_on_demand_begins_as_the_shipped_model_and_leaves_torch_as_it_was(kind, tmp_path):
     from safetensors.torch import load_file
 
