@@ -104,7 +104,7 @@ def frame_leans() -> dict[str, float]:
 
 def _unit() -> float:
     """Return what makes the variance of the sum of the leans of a frame 1."""
-    return float(1 + sum(share * sum(parts) for parts, share in zip(PHRASES, OFTEN, strict=True))) ** -0.5
+    return float((1 + sum(share * sum(parts) for parts, share in zip(PHRASES, OFTEN, strict=True))) ** -0.5)
 
 
 def planted(frame: Frame, word: str, group: str, strength: float, *, leaning: bool = False) -> Planted:
