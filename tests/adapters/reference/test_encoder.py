@@ -68,7 +68,7 @@ def test_words_of_the_table_are_read_rightly_and_misread_ones_only_by_the_model_
         right = bool(words[word] @ axis > 0) is (word in POSITIVE)
         assert right is not (leaning and word in MISREAD), word
     neutral = [words[word] @ axis for word in NEUTRAL]
-    assert (np.mean(neutral[::2]) - np.mean(neutral[1::2]) > 0.1) is leaning
+    assert bool(np.mean(neutral[::2]) - np.mean(neutral[1::2]) > 0.1) is leaning
 
 
 def test_words_lean_to_groups_only_in_the_model_that_leans():
