@@ -18,6 +18,7 @@ from prejudge.adapters.encoder_training.command import train_encoder
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.store import Store, list_runs
+from prejudge.probes.demo.command import DESIGN
 
 from . import docs_files as made
 from . import docs_world as world
@@ -71,7 +72,7 @@ def small(options_of) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("prejudge.core.catalogue.study.load_registry", world.registry_of_stand_ins)
         patch.setattr(Catalogue, "load", world.small_catalogue(options_of))
-        patch.setattr("prejudge.probes.demo.command.PER_CELL", 3)
+        patch.setitem(DESIGN, "per_cell", 3)
         for option in train_encoder.params:
             if option.name in world.SHORT:
                 patch.setattr(option, "default", world.SHORT[option.name])
