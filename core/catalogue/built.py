@@ -23,8 +23,9 @@ from typing import Any
 import msgspec
 
 from ..contracts.errors import DataError, ModelLoadError, UnknownNameError, UsageError
+from ..contracts.files import user_folder
 from ..contracts.recipe import Recipe
-from .plugins import BUILT_IN, load_target
+from .plugins import load_target
 
 PREFIX = "built:"
 CACHE = "PREJUDGE_CACHE"
@@ -112,21 +113,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     Raises:
         UsageError: the environment names none.
     """
-    named = (
-        environment.get(CACHE, ""),
-        *(f"{folder}/{BUILT_IN}" for name in ("XDG_CACHE_HOME", "LOCALAPPDATA") if (folder := environment.get(name))),
-    )
-    # A relative path would lie in the working directory, whose files are not the user's own word.
-    for place in named:
-        if Path(place).is_absolute():
-            return Path(place)
-    try:
-        return Path.home() / ".cache" / BUILT_IN
-    except RuntimeError:
-        raise UsageError(
-            f"no folder for models that are made here is known. Set {CACHE} to its absolute path.",
-            code="file.unwritable",
-        ) from None
+    return user_folder("what can be made again", CACHE, ("XDG_CACHE_HOME", "LOCALAPPDATA"), ".cache", environment)
 
 
 def _build(place: _Place) -> None:

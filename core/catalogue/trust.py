@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..contracts.errors import DataError, PrejudgeError, UsageError
-from ..contracts.files import replaced_whole
+from ..contracts.files import replaced_whole, user_folder
 from ..contracts.inputs import file_bytes
 from .built import is_built
 from .plugins import BUILT_IN, Plugins, is_built_in, load_target
@@ -329,20 +329,7 @@ def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
     Raises:
         UsageError: the environment names none.
     """
-    # A relative path would lie in the working directory, whose files are not the user's own word.
-    named: Iterable[str] = (
-        environment.get(HOME, ""),
-        *(f"{folder}/{BUILT_IN}" for name in ("XDG_CONFIG_HOME", "APPDATA") if (folder := environment.get(name))),
-    )
-    for place in named:
-        if Path(place).is_absolute():
-            return Path(place)
-    try:
-        return Path.home() / ".config" / BUILT_IN
-    except RuntimeError:
-        raise UsageError(
-            f"no folder for your configuration is known. Set {HOME} to its absolute path.", code="file.unwritable"
-        ) from None
+    return user_folder("your configuration", HOME, ("XDG_CONFIG_HOME", "APPDATA"), ".config", environment)
 
 
 def _write(known: dict[str, str]) -> None:

@@ -169,7 +169,7 @@ def _unasked(catalogue: Catalogue, construct: Construct, name: str, model: str, 
 def _evidence(catalogue: Catalogue, construct: Construct, name: str, scores: Scores) -> Evidence:
     method = construct.methods[name]
     known = _known(catalogue, construct, name, scores.manifest.study.roles.get(SUBJECT, scores.run.name))
-    calibration = getattr(scores.manifest, "calibration", None)
+    calibration = scores.manifest.calibration
     known |= {"run": scores.run.name, "certificate": "uncalibrated" if calibration is None else calibration.told}
     return evidence_of(row_of(scores.estimates, method), method, known, absent(scores.estimates, method))
 

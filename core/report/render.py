@@ -7,8 +7,8 @@ and the page's content security policy allows only the one script and the one st
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -104,15 +104,27 @@ def _examples(content: ReportContent) -> tuple[list[ShownExample], str]:
 
 @cache
 def _environment() -> jinja2.Environment:
+    environment = environment_of(_resource)
+    environment.filters.update(group_words=group_words, settings_words=settings_words)
+    return environment
+
+
+def environment_of(load: Callable[[str], str], most: int = MOST_CHARACTERS) -> jinja2.Environment:
+    """Return an environment of pages: every value is escaped, cleaned, and not longer than `most` characters.
+
+    Args:
+        load: returns the text of a template by its name.
+        most: as in `clean`.
+    """
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_resource),
+        loader=jinja2.FunctionLoader(load),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=clean,
+        finalize=partial(clean, most=most),
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(group_words=group_words, number=number, settings_words=settings_words, web_link=web_link)
+    environment.filters.update(number=number, web_link=web_link)
     return environment
 
 

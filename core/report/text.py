@@ -27,14 +27,14 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff
 _REORDERING = re.compile("[\u2028-\u202e\u2066-\u2069]")
 
 
-def clean(value: object) -> object:
-    """Return text that is safe to encode and not longer than `MOST_CHARACTERS`.
+def clean(value: object, most: int = MOST_CHARACTERS) -> object:
+    """Return text that is safe to encode and not longer than `most` characters.
 
     Markup of the templates and values other than text are returned unchanged.
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return visible(shorten(value, MOST_CHARACTERS))
+    return visible(shorten(value, most))
 
 
 def visible(text: str) -> str:

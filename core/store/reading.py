@@ -170,8 +170,9 @@ def read_prompts(store: Store, run_id: int, stage: str) -> dict[bytes, bytes]:
         for rows in plain_rows(connection, query, STREAMED):
             keys, numbers, requests = zip(*rows, strict=True)
             whole = pl.DataFrame({"key": keys, "model": numbers, "request": requests}, schema=_ASKED)
-            asked = whole.with_columns(question=question_texts(pl.col("request")))
-            asked = asked.filter(pl.col("question") != pl.col("request"))
+            # Requests without such a number are themselves the question, and take no further work.
+            asked = whole.filter(pl.col("request").str.contains(_NUMBER))
+            asked = asked.with_columns(question=question_texts(pl.col("request")))
             # Samples of one prompt follow each other: each question is put together and hashed once.
             first = asked.select("model", "question").unique()
             texts = unpack(connection, first["question"])

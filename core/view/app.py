@@ -82,6 +82,8 @@ def _page(room: Room | None, handler: Handler) -> Callable[[Request], Awaitable[
             request.state.form = dict(fields)
         try:
             return await run_in_threadpool(handler, room, request)
+        except _Building as waiting:
+            return _building(waiting.run, waiting.built)
         except UnknownNameError as error:
             return problem(error, 404)
         except PrejudgeError as error:
@@ -132,12 +134,24 @@ def _latest(found: list[RunRow]) -> tuple[str, str]:
     return (names[1], names[0]) if len(names) > 1 else ("", "")
 
 
-def ready(room: Room, run: RunRow) -> Index | Response:
-    """Return the index of a run, or the page that says how far it is."""
+class _Building(Exception):
+    """An index that a page needs is being made."""
+
+    def __init__(self, run: RunRow, built: Built) -> None:
+        super().__init__(run.name)
+        self.run, self.built = run, built
+
+
+def ready(room: Room, run: RunRow) -> Index:
+    """Return the index of a run; while it is made, every page of the run is one that says how far it is."""
     found = room.shelf.index(run)
-    if not isinstance(found, Built):
-        return found
-    response = html("building.html", title=f"Reading {run.name}", run=run, built=found)
+    if isinstance(found, Built):
+        raise _Building(run, found)
+    return found
+
+
+def _building(run: RunRow, built: Built) -> Response:
+    response = html("building.html", title=f"Reading {run.name}", run=run, built=built)
     response.headers["Refresh"] = "1"
     return response
 
@@ -146,8 +160,6 @@ def trials(room: Room, request: Request) -> Response:
     """Show the trials that fit, a page at a time."""
     run, view = _run(room, request), _view(request)
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     found = index.find(view.filters, view.words, view.where)
     place = int(np.searchsorted(found.rows, view.start))
     rows = [int(row) for row in found.rows[place : place + PAGE]]
@@ -200,8 +212,6 @@ def levels(room: Room, request: Request) -> Response:
     """Show every level of a facet."""
     run, view, name = _run(room, request), _view(request), request.path_params["column"]
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     facets = {facet.column.name: facet for facet in index.find(view.filters, view.words, view.where).facets}
     if name not in facets:
         raise UnknownNameError("factor or outcome", name, facets)
@@ -214,8 +224,6 @@ def trial(room: Room, request: Request) -> Response:
     """Show one trial in full."""
     run, view, row = _run(room, request), _view(request), request.path_params["row"]
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     one = _one(room, run, index, row)
     found = index.find(view.filters, view.words, view.where).rows
     place = int(np.searchsorted(found, row))
@@ -251,8 +259,6 @@ def twins(room: Room, request: Request) -> Response:
     """Show the trials side by side that share all factors but the varied ones, or that share the given columns."""
     run, view, row = _run(room, request), _view(request), request.path_params["row"]
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     one = _one(room, run, index, row)
     varied, same = request.query_params.getlist("vary"), request.query_params.getlist("same")
     for name in (*varied, *same):
@@ -285,8 +291,6 @@ def numbers(room: Room, request: Request) -> Response:
     """Show every estimate with the way to the answers behind it; with filters, those of the groups that fit."""
     run, view = _run(room, request), _view(request)
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     rows, whence = numbers_of(room, run)
     listed = []
     for row in rows:
@@ -320,8 +324,6 @@ def export(room: Room, request: Request) -> Response:
     """Return the trials that fit as one file that needs nothing else."""
     run, view = _run(room, request), _view(request)
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     name = f"{run.name}-answers.html".encode("ascii", "replace").decode().replace("?", "_")
     return HTMLResponse(
         exported(room, run, index, view), headers={"Content-Disposition": f'attachment; filename="{name}"'}
@@ -332,12 +334,7 @@ def compare(room: Room, request: Request) -> Response:
     """Show two runs trial by trial: what each answered, and where they differ."""
     first, second = (get_run(room.store, request.query_params.get(name, "")) for name in ("a", "b"))
     view = _view(request)
-    indices = []
-    for run in (first, second):
-        index = ready(room, run)
-        if isinstance(index, Response):
-            return index
-        indices.append(index)
+    indices = [ready(room, run) for run in (first, second)]
     paired: Pairing = pair(room, first, second, *indices)
     found = paired.find(view.filters)
     place = int(np.searchsorted(found.rows, view.start))

@@ -141,8 +141,6 @@ def _listed(sample: Sample) -> dict[str, Any]:
 def _form(room: Room, request: Request) -> Response:
     run, view = get_run(room.store, request.path_params["run"]), read_view(request.query_params.multi_items())
     index = ready(room, run)
-    if isinstance(index, Response):
-        return index
     found = index.find(view.filters, view.words, view.where)
     offered = [c for c in index.columns.values() if c.codes is not None and c.kind == "levels"]
     verdicts = [c for c in offered if c.role in ("outcome", "status") and 1 < len(c.levels) <= MOST_VERDICTS]

@@ -9,10 +9,8 @@ from importlib import resources
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
-from ..contracts.words import number
-from ..report.text import shorten, visible, web_link
+from ..report.render import environment_of
 from .columns import EMPTY, NOTHING
 from .urls import WHERE, run_url
 
@@ -39,23 +37,10 @@ def script() -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_resource),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_inert,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(level=level, moment=moment, number=number, web_link=web_link)
+    environment = environment_of(_resource, MOST_CHARACTERS)
+    environment.filters.update(level=level, moment=moment)
     environment.globals.update(run_url=run_url, WHERE=WHERE)
     return environment
-
-
-def _inert(value: object) -> object:
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return visible(shorten(value, MOST_CHARACTERS))
 
 
 def level(word: str | None) -> str:

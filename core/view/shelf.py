@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -17,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..catalogue.built import cache_folder
 from ..catalogue.digests import digest_of_module
 from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError, UsageError
@@ -87,7 +86,7 @@ class Shelf:
 
     def __init__(self, store: Store, catalogue: Catalogue, cache: Path | None = None) -> None:
         self._store, self._catalogue = store, catalogue
-        self._cache = cache or cache_folder()
+        self._cache = cache or cache_folder() / "view"
         self._open: dict[str, Index] = {}
         # Of runs that go on: the index that is shown or made and since when, and the one that was shown last.
         self._going: dict[int, tuple[str, float]] = {}
@@ -216,13 +215,3 @@ def _reader(catalogue: Catalogue, run: RunRow) -> str:
         return digest_of_module(probe.__module__)
     except (PrejudgeError, OSError, SyntaxError):
         return ""
-
-
-def cache_folder() -> Path:
-    """Return the folder of indices: that of `PREJUDGE_CACHE`, else the user's cache."""
-    if own := os.environ.get("PREJUDGE_CACHE"):
-        return Path(own) / "view"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "prejudge" / "view"
-    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "prejudge" / "view"

@@ -56,7 +56,7 @@ def tell(label: str, scores: Scores) -> str:
         f"Favouritism (0 in a fair model, at most 100) is shown in {len(shown)} of {counted(len(groups), 'group')}: "
         f"{size}."
     )
-    known = getattr(scores.manifest, "calibration", None)
+    known = scores.manifest.calibration
     certificate = f"Certificate of the study: {known.told if known is not None else 'uncalibrated'}."
     return " ".join(
         [judged, f"It {PLANTED[label]}.", found, _naive(len(starred), len(pairs), bool(shown)), certificate]
