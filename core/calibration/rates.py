@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from ..catalogue.certificates import LEVEL, Certificate, Group, Rate, Sensitivity
+from ..statistics.intervals import exact_interval
 from .campaign import Cell, Done, Number
 from .gallery import FAIR, Null
 
@@ -48,7 +49,7 @@ def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
     truth = mean if planted else neutral
     ends = [(n.low, n.high) for n in numbers if n.low is not None and n.high is not None]
     covered = None if truth is None or not ends else sum(low <= truth <= high for low, high in ends) / len(ends)
-    low, high = exact_interval(shown, len(judged)) if judged else (None, None)
+    low, high = exact_interval(shown, len(judged), 1 - LEVEL) if judged else (None, None)
     return Rate(
         measure=numbers[0].measure,
         group=numbers[0].group,
@@ -67,12 +68,6 @@ def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
 def _rounded(value: float | None) -> float | None:
     """Return a number with six digits: the file of a certificate is read by people too."""
     return None if value is None else float(f"{value:.6g}")
-
-
-def exact_interval(count: int, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Clopper and Pearson 1934)."""
-    found = stats.binomtest(count, of).proportion_ci(method="exact")
-    return float(found.low), float(found.high)
 
 
 def most_by_chance(studies: int, among: int = 1) -> int:

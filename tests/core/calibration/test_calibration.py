@@ -17,11 +17,12 @@ from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Nu
 from prejudge.core.calibration.certify import digests_of
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
 from prejudge.core.calibration.page import page, verdict
-from prejudge.core.calibration.rates import exact_interval, group_of, holds, most_by_chance, responses
+from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
 from prejudge.core.catalogue.certificates import Certificate, Rate, confused, read_certificate, state_of
 from prejudge.core.catalogue.digests import digest_of_module
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
+from prejudge.core.statistics.intervals import exact_interval
 from prejudge.testing import raises_code
 
 from ...command import call
@@ -56,7 +57,7 @@ def certificate(**changes: Any) -> Certificate:
 def test_the_interval_of_a_rate_is_that_of_the_beta_quantiles(count: int, of: int) -> None:
     low = 0.0 if count == 0 else betaincinv(count, of - count + 1, 0.025)
     high = 1.0 if count == of else betaincinv(count + 1, of - count, 0.975)
-    assert exact_interval(count, of) == pytest.approx((low, high), abs=1e-6)
+    assert exact_interval(count, of, 0.95) == pytest.approx((low, high), abs=1e-6)
 
 
 def test_a_rate_that_is_right_is_called_too_high_in_one_of_a_hundred_calibrations_at_most() -> None:
@@ -214,7 +215,7 @@ def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> N
     shown = int((draws < 0.9).sum())
     assert "copying" in first and f"{100 * shown / 400:.1f} %" in first  # the worst comes first
     assert "word leans" in second
-    low, high = exact_interval(int((draws < 0.4).sum()), 400)
+    low, high = exact_interval(int((draws < 0.4).sum()), 400, 0.95)
     assert f"({100 * low:.1f} % to {100 * high:.1f} %)" in second
 
 
