@@ -1,10 +1,10 @@
 """Digests of what the numbers of a study depend on: code by what it says, data by its bytes.
 
 Of code, the modules that the probe or metric imports from its own distribution count, followed through all of them, and
-of this package what they import of `statistics`. Comments, docstrings and layout do not: the syntax tree is digested,
-as it is in every version of Python, so that a certificate survives an edit that changes no number. Of data, every file
-in the packages of these modules counts, but for study files (their options are compared by value), templates of words,
-pages, and certificates.
+of this package what they import of `statistics`. Comments, docstrings, layout and what a measure is called do not: the
+syntax tree is digested, as it is in every version of Python, so that a certificate survives an edit that changes no
+number. Of data, every file in the packages of these modules counts, but for study files (their options are compared by
+value), templates of words, pages, and certificates.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ CORE = __package__.rpartition(".")[0]
 STATISTICS = "statistics"
 FOLDER = "certificates"
 """Folder of certificates beside the modules of a study."""
+CALLED = frozenset({"label", "meaning", "direction"})
+"""Arguments of a measure that are words."""
 WORDS = frozenset({".j2", ".jinja", ".md", ".pyi", ".pyc"})
 """Endings of files that hold words or types, and nothing that a number depends on."""
 
@@ -199,10 +201,22 @@ def _told(node: object) -> object:
     if isinstance(node, ast.AST):
         # What is empty is left out: a later Python has more fields.
         own = ((name, value) for name, value in vars(node).items() if name in node._fields and name != "kind")
+        if isinstance(node, ast.Call):
+            own = ((name, [k for k in value if not _names(k)] if name == "keywords" else value) for name, value in own)
         return type(node).__name__, *sorted((name, _told(value)) for name, value in own if value not in (None, []))
     if isinstance(node, list):
         return [_told(one) for one in node if not _is_words(one)]
     return node
+
+
+def _names(keyword: ast.keyword) -> bool:
+    """Return whether an argument is a text that says what a measure is called or means."""
+    text = isinstance(keyword.value, ast.JoinedStr | ast.Constant) and not _is_number(keyword.value)
+    return keyword.arg in CALLED and text
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, str)
 
 
 def _is_words(node: object) -> bool:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MISSING, POSITION = "missing", "position"
 TOPICS = (MISSING, POSITION)
 """Missing answers and the effect of an option's position: neither is bias, but both can look like it."""
+WITHIN = "within_margin"
+"""Fact: whether the interval of the equivalence test lies within the margin around neutral."""
 _TOPIC_OF = {"missing": MISSING, "position_bias": POSITION}
 
 
@@ -221,6 +223,11 @@ class Estimate:
     def shown(self) -> bool:
         """Return whether the value differs significantly from neutral."""
         return self.verdict in (Verdict.ABOVE, Verdict.BELOW)
+
+    @property
+    def small(self) -> bool:
+        """Return whether the value differs significantly from neutral, but by less than its margin."""
+        return self.shown and self.facts.get(WITHIN) is True
 
     def replace(self, **changes: Any) -> Estimate:
         """Return a copy with changed fields; names of the flat form change a field of a part."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from .estimates import Caveat, Estimate, Verdict
+from .estimates import WITHIN, Caveat, Estimate, Verdict
 
 UNDEFINED = "\N{EM DASH}"
-SMALLEST_P, MARGIN, WITHIN, HITS, OF, BASIS = "smallest_p", "margin", "within_margin", "hits", "of", "basis"
+SMALLEST_P, MARGIN, HITS, OF, BASIS = "smallest_p", "margin", "hits", "of", "basis"
 TWICE, NEEDED = "twice_", "needed_"
 """Of a planned effect, before the name of a facet: the effect with twice its levels, and the levels that one needs."""
 """Facts with a text of their own; all others are shown as name and value."""

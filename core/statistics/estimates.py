@@ -18,9 +18,9 @@ import numpy as np
 
 from ..contracts import Options
 from ..contracts.errors import UsageError
-from ..contracts.estimates import Caveat, Estimate, Verdict
+from ..contracts.estimates import WITHIN, Caveat, Estimate, Verdict
 from ..contracts.records import Scalar
-from ..contracts.words import MARGIN, SMALLEST_P, WITHIN
+from ..contracts.words import MARGIN, SMALLEST_P
 from .intervals import Array, Ranges
 from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, smallest_p
 

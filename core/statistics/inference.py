@@ -517,11 +517,11 @@ def _studentised(neutral: float, joint: Joint, ways: str) -> list[dict[str, Any]
 
 
 def _near(measure: DeclaredMeasure, joint: Joint, found: Found, options: TestingOptions) -> dict[str, Any]:
-    """Return whether the value is shown to be near neutral, as facts; a margin is in per cent, as such measures are."""
-    size, column = getattr(options, "margin", None), -1 if joint.tested is not joint.value else 0
-    if size is None or measure.neutral is None or measure.unit not in PERCENT or not np.isfinite(found.value[column]):
+    """Return whether the value is shown to be near neutral, as facts; the option's margin is in percentage points."""
+    given, column = getattr(options, "margin", None), -1 if joint.tested is not joint.value else 0
+    size = measure.margin if given is None or measure.unit not in PERCENT else given * PERCENT[measure.unit]
+    if size is None or measure.neutral is None or not np.isfinite(found.value[column]):
         return {}
-    size *= PERCENT[measure.unit]
     ends = np.stack([found.ends(level)[:, column] for level in (1 - 2 * options.alpha, 1 - options.alpha)])
     return equivalence_facts(ends, Margin(size, options.alpha, measure.neutral))
 

@@ -312,8 +312,10 @@ def _secant(x: tuple[float, float, float], f: tuple[float, float, float]) -> flo
     return -f_now * (f_far * other - f_before * one) / (other * one * (f_far - f_before))
 
 
-def wilson_interval(hits: int, n: int, level: float) -> Ends:
-    """Return the ends of the interval of Wilson (1927)."""
+def wilson_interval(hits: float, n: float, level: float) -> Ends:
+    """Return the ends of the interval of Wilson (1927), also of weighted counts; the whole range without any."""
+    if n <= 0:
+        return 0.0, 1.0
     z, part = float(normal_ppf(0.5 + 0.5 * level)), hits / n
     below = 2 * (n + z**2)
     middle = (2 * n * part + z**2) / below

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from ..contracts.errors import UsageError
-from .intervals import Array, normal_isf, t_isf
+from .intervals import Array, normal_isf, t_isf, wilson_interval
 
 FEWEST = 10
 """Labels of a stratum that a mean of numbers needs: with fewer, the weight of the verdicts is a guess."""
@@ -63,17 +63,6 @@ class Rate(msgspec.Struct, frozen=True):
     n: int
 
 
-def wilson(hits: float, n: float, level: float) -> tuple[float, float]:
-    """Return Wilson's interval (1927) of a share; the whole range if nothing was seen."""
-    if n <= 0:
-        return 0.0, 1.0
-    z = _reach(level)
-    share, wide = hits / n, 1 + z * z / n
-    middle = (share + z * z / (2 * n)) / wide
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / wide
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def joint_share(parts: Sequence[Part], label: int, level: float, population: int | None = None) -> Rate:
     """Return the share of the population that is in these parts and has a label.
 
@@ -94,7 +83,7 @@ def joint_share(parts: Sequence[Part], label: int, level: float, population: int
         if not part.size:
             continue
         share = part.counts[label] / n if n else pooled
-        low, high = wilson(part.counts[label], n, level)
+        low, high = wilson_interval(part.counts[label], n, level)
         # Where every answer is labelled, nothing is uncertain.
         left = 1.0 if not n else max(0.0, 1 - n / part.size)
         value += weight * share
@@ -116,7 +105,7 @@ def _alike(parts: Sequence[Part], share: float, level: float) -> tuple[float, fl
     known = [part for part in parts if part.size and part.labelled]
     whole = sum(part.size for part in known)
     squares = sum((part.size / whole) ** 2 / part.labelled for part in known)
-    low, high = wilson(share / squares, 1 / squares, level)
+    low, high = wilson_interval(share / squares, 1 / squares, level)
     left = math.sqrt(sum((p.size / whole) ** 2 * (1 - p.labelled / p.size) / p.labelled for p in known) / squares)
     return share - left * (share - low), share + left * (high - share)
 

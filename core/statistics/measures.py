@@ -56,6 +56,9 @@ class DeclaredMeasure(_Named, frozen=True, eq=False, kw_only=True):
     """Whether it is tested against `neutral`, with an effect size; else neutral is only stated."""
     direction: str = ""
     """What greater values mean, such as `more stereotyping`."""
+    margin: float | None = None
+    """Distance from neutral, in `unit`, below which a difference has no consequence; the metric's option goes before.
+    Answers that are computed rather than drawn can differ significantly by next to nothing."""
     scale: float = 1.0
     """What the statistic is multiplied by: 100 for per cent. `neutral` and `limits` are in the unit, after that."""
     limits: Limits = None

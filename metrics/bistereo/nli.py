@@ -66,6 +66,8 @@ def _effect(name: str, outcome: str, kind: str = "", how: str = "") -> Matched:
         where=sentiment & pl.col("likely") if kind == "probability" else sentiment,
         scale=100,
         limits=(0, 100),
+        # A tenth of a point changes the label of less than one answer in a thousand.
+        margin=0.1 if kind == "probability" else None,
         main=not kind,
         family=own_family(full),
         label=f"{name.capitalize()} effect{f' ({kind})' if kind else ''}",

@@ -227,6 +227,9 @@ def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> N
         ("x = 1\n", "x = 2\n", False),
         ("x = 'a'\n", "x = u'a'\n", True),
         ("x = a < b\n", "x = a > b\n", False),
+        ("x = M(1, label='A', meaning=f'{m}')\n", "x = M(1, label='B', meaning='m', direction='more')\n", True),
+        ("x = M(1, label=2)\n", "x = M(1, label=3)\n", False),
+        ("x = M(1, unit='%')\n", "x = M(1, unit='nats')\n", False),
     ],
 )
 def test_a_digest_follows_what_code_says_and_not_how_it_is_written(

@@ -235,6 +235,18 @@ def test_margin_gives_a_verdict_of_equivalence_to_percentages():
     assert exact.verdict == Verdict.NEAR and exact.facts["margin"] == 5
 
 
+def test_what_differs_by_next_to_nothing_is_significant_and_small():
+    """A measure's own margin, for answers that are computed; the option of the metric goes before it."""
+    rows = pl.DataFrame({"x": [0.0001, 0.0002, 0.00015, 0.00012] * 5, "status": "ok"})
+    mean = statistics.Mean("m", value="x", neutral=0, unit="%", limits=(-100, 100), margin=0.1)
+    found = one(rows, mean, statistics.MarginOptions(), clusters=())
+    assert found.verdict == Verdict.ABOVE and found.shown and found.small and found.facts["margin"] == 0.1
+    finer = one(rows, mean, statistics.MarginOptions(margin=1e-5), clusters=())
+    assert finer.shown and not finer.small and finer.facts["margin"] == 1e-5
+    without = one(rows, msgspec.structs.replace(mean, margin=None), statistics.MarginOptions(), clusters=())
+    assert without.shown and not without.small and "margin" not in without.facts
+
+
 def test_macro_average_counts_levels_alike():
     frame = answers(missing=0.2)
     known = frame.filter(pl.col("status") == "ok")

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import UsageError
+from prejudge.core.statistics.intervals import wilson_interval
 from prejudge.core.statistics.labelled import (
     Part,
     agreement_rate,
@@ -17,14 +18,21 @@ from prejudge.core.statistics.labelled import (
     joint_share,
     ppi_mean,
     rogan_gladen,
-    wilson,
 )
 
 
 def test_wilson_is_that_of_scipy():
     for hits, n in ((0, 5), (3, 7), (90, 100), (5, 5)):
         other = stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
-        assert wilson(hits, n, 0.9) == pytest.approx((other.low, other.high), abs=1e-9)
+        assert wilson_interval(hits, n, 0.9) == pytest.approx((other.low, other.high), abs=1e-9)
+    assert wilson_interval(0, 0, 0.9) == (0, 1)
+
+
+def test_wilson_of_weighted_counts_solves_its_equation():
+    low, high = wilson_interval(2.5, 7.25, 0.9)
+    z, share = stats.norm.isf(0.05), 2.5 / 7.25
+    for end in (low, high):
+        assert (share - end) ** 2 == pytest.approx(z * z * end * (1 - end) / 7.25)
 
 
 def world(seed=3, n=900):
