@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .forest import GREY, INK, MEDIUM, SMALL
+from .numbers import tell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +56,8 @@ def draw_flows(axes: Axes, flows: Flows) -> None:
     axes.set_ylim(-GAP * max(map(len, places)), 1.02)
     axes.set_axis_off()
     axes.set_title(flows.title, fontsize=MEDIUM, loc="left")
+    steps = [f"step {n}" for n in range(1, len(places) + 1)]
+    tell(axes.figure, flows.title, (*steps, "units"), ((*path, count) for path, count in flows.paths.items()))
 
 
 def _places(flows: Flows, column: int) -> dict[str, Ends]:

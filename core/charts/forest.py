@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .numbers import ENDS, tell
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -122,6 +124,8 @@ def stacked_bars(title: str, bars: Sequence[Bar], layers: Sequence[Layer]) -> Fi
     plain(axes)
     keys = [Patch(facecolor=x.colour, edgecolor=INK, hatch=x.hatch, label=x.label, linewidth=0.6) for x in layers]
     figure.legend(handles=keys, loc="outside lower center", ncols=len(layers), frameon=False, fontsize=SMALL)
+    heads = ("bar", *(layer.label for layer in layers), "mark")
+    tell(figure, "", heads, ((_line(bar.label), *bar.parts, bar.mark) for bar in bars))
     return figure
 
 
@@ -162,6 +166,7 @@ def columns(title: str, xlabel: str, bars: Sequence[Column], neutral: float) -> 
     axes.set_xlabel(xlabel, fontsize=MEDIUM)
     axes.set_title(title, fontsize=MEDIUM + 1.5, loc="left")
     plain(axes)
+    tell(figure, "", ("bar", *ENDS, "mark"), ((_line(b.label), b.value, b.low, b.high, b.mark) for b in bars))
     return figure
 
 
@@ -190,6 +195,12 @@ def grouped_bars(axes: Axes, ylabel: str, layers: Sequence[tuple[Layer, Sequence
     axes.set_xticks(range(len(labels)), [label.replace(" ", "\n") for label in labels], fontsize=SMALL)
     axes.set_ylabel(ylabel, fontsize=MEDIUM)
     axes.spines[["top", "right"]].set_visible(False)
+    told = [(_line(b.label), layer.label, b.value, b.low, b.high, b.mark) for layer, bars in layers for b in bars]
+    tell(axes.figure, ylabel, ("bar", "series", *ENDS, "mark"), told)
+
+
+def _line(label: str) -> str:
+    return label.replace("\n", ", ")
 
 
 def _column(axes: Axes, row: int, bar: Column) -> None:
@@ -247,6 +258,10 @@ def _forest(axes: Axes, panel: Panel) -> None:
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     plain(axes)
+    told = [
+        (p.label, p.value, p.low, p.high, MARKS[_state(p)].label if p.value is not None else "") for p in panel.points
+    ]
+    tell(axes.figure, panel.title, ("row", *ENDS, "mark"), told)
 
 
 def plain(axes: Axes) -> None:

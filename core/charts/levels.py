@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..contracts.estimates import Chart, Estimate
 from .forest import INK, MEDIUM, SMALL, new_figure, plain
+from .numbers import ENDS, tell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +47,8 @@ def _chart(measure: str, runs: Mapping[str, Sequence[Estimate]]) -> Chart:
         Line2D([], [], linestyle="", marker=MARKS[n % 8], color=COLOURS[n % 8], label=run) for n, run in enumerate(runs)
     ]
     figure.legend(handles=keys, loc="outside lower center", ncols=min(3, len(keys)), frameon=False, fontsize=SMALL)
+    told = [(_words(c), run, e.value, e.low, e.high) for c in cells for run, es in by_run.items() if (e := es.get(c))]
+    tell(figure, "", ("group", "run", *ENDS), told)
     return Chart(f"levels-{measure}", f"{measure} by run", CAPTION, figure)
 
 
@@ -63,13 +66,16 @@ def _run(axes: Axes, number: int, runs: int, estimates: Sequence[Estimate | None
 def _frame(axes: Axes, cells: Sequence[Cell], label: str, neutral: float | None) -> None:
     if neutral is not None:
         axes.axvline(neutral, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
-    labels = [", ".join(str(level) for _, level in cell) or "all" for cell in cells]
-    axes.set_yticks(range(len(cells)), labels, fontsize=SMALL)
+    axes.set_yticks(range(len(cells)), list(map(_words, cells)), fontsize=SMALL)
     axes.set_ylim(len(cells) - 0.5, -0.5)
     axes.set_xlabel(label, fontsize=MEDIUM)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     plain(axes)
+
+
+def _words(cell: Cell) -> str:
+    return ", ".join(str(level) for _, level in cell) or "all"
 
 
 def _cell(estimate: Estimate) -> Cell:

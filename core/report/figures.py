@@ -10,7 +10,10 @@ from collections.abc import Sequence
 import msgspec
 from markupsafe import Markup
 
+from ..charts.numbers import numbers_of
 from ..contracts.estimates import Chart
+from .content import Table
+from .grid import Grid, plain_grid
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 HEAVY = 64_000
@@ -34,6 +37,8 @@ class Drawing(msgspec.Struct, frozen=True):
     """A picture of fewer bytes, where the SVG is heavy."""
     problem: str = ""
     """Reason for a missing picture."""
+    numbers: tuple[Grid, ...] = ()
+    """What is drawn, as tables."""
 
     @property
     def source(self) -> Markup:
@@ -43,8 +48,8 @@ class Drawing(msgspec.Struct, frozen=True):
 
     @property
     def alt(self) -> str:
-        """Return the alternative text of the picture."""
-        return f"{self.title}. {self.caption}" if self.caption else self.title
+        """Return the alternative text of the picture; what it says further stands beside it."""
+        return f"{self.title}. Its numbers follow as a table." if self.numbers else self.title
 
 
 def draw(charts: Sequence[Chart]) -> list[Drawing]:
@@ -98,4 +103,17 @@ def _drawing(number: int, chart: Chart) -> Drawing:
         png = _light(chart, svg)
     except (TypeError, ValueError) as error:  # matplotlib raises it for invalid text such as `$\frac{$`
         problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return Drawing(chart.title, chart.caption, file_name(number, chart.name), width, height, svg, png, problem)
+    return Drawing(
+        title=chart.title,
+        caption=chart.caption,
+        file=file_name(number, chart.name),
+        width=width,
+        height=height,
+        svg=svg,
+        png=png,
+        problem=problem,
+        numbers=tuple(
+            plain_grid(Table(f"Figure {number}{f', {part.title}' if part.title else ''}", part.columns, part.rows))
+            for part in numbers_of(chart.figure)
+        ),
+    )

@@ -9,14 +9,14 @@ import msgspec
 
 from ...core.charts.flows import Flows, draw_flows
 from ...core.charts.forest import GREY, INK, MEDIUM, SKY, SMALL, Column, columns, new_figure
+from ...core.charts.numbers import tell
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.contracts.words import share_of
 from ...probes.attractiveness.terms import BETWEEN, TRAITS, VARIANTS
 from .measures import FILTER, GAP, JUDGED, KRUSKAL, PAIR, PAPER, POSITIVE, SCORE, SHARE, STEREOTYPE
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """The paper's level for uncorrected p-values."""
-EXPLAINED = "Means are of the score s. Stars as in the paper: p of H, not corrected; *** below 0.001, ** 0.01, * 0.05. "
+EXPLAINED = "Means are of the score s. Stars as in the paper: p of H, not corrected; *** below 0.001, ** 0.01, * 0.05."
 
 
 Row = tuple[float, tuple[str, ...]]
@@ -96,8 +96,8 @@ def _chart(name: str, title: str, rows: Sequence[Row], heads: Sequence[str]) -> 
         if row == 0:
             cell.set_facecolor(GREY)
             cell.set_text_props(weight="bold")
-    words = " ".join(f"{'; '.join(f'{h}: {c}' for h, c in zip(heads, row[1], strict=True))}." for row in rows)
-    return Chart(name, title, EXPLAINED + words, figure)
+    tell(figure, "", heads, cells)
+    return Chart(name, title, EXPLAINED, figure)
 
 
 WORDS = {"gender": "gender", "age_group": "age group", "race": "race"}
@@ -130,10 +130,9 @@ def draw_overlap(estimates: Sequence[Estimate]) -> list[Chart]:
         draw_flows(figure.add_subplot((len(parts) + 1) // 2, 2, place + 1), flows)
     caption = (
         "Each scenario flows from its category to whether the filter changes its answers (Figure 3), and on to whether "
-        "they differ by group (Figure 4): p < 0.05 in the paper's Kruskal-Wallis tests, not corrected. "
+        "they differ by group (Figure 4): p < 0.05 in the paper's Kruskal-Wallis tests, not corrected."
     )
-    words = " ".join(f"{flows.title}: {_counts(flows)}." for flows in parts)
-    return [Chart("attractiveness-overlap", "Attractiveness and other biases", caption + words, figure)]
+    return [Chart("attractiveness-overlap", "Attractiveness and other biases", caption, figure)]
 
 
 def _judged(estimates: Sequence[Estimate]) -> list[Judged]:
@@ -173,17 +172,6 @@ def _colours(scenarios: Sequence[Judged]) -> dict[str, str]:
     return {name: GREENS[n % len(GREENS)] for n, name in enumerate(categories)} | {MATTERS: YELLOW, NOT: SKY}
 
 
-def _counts(flows: Flows) -> str:
-    """Return how many of each node of the last column but one go on to the first node of the last."""
-    *_, before, (wanted, _) = flows.columns
-    parts = []
-    for node in before:
-        if total := flows.size(len(flows.columns) - 2, node):
-            hits = sum(count for path, count in flows.paths.items() if path[-2:] == (node, wanted))
-            parts.append(f"{node}: {wanted} in {hits} of {total}")
-    return ", ".join(parts)
-
-
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 MARKS = "os^Dv*"
 
@@ -202,7 +190,7 @@ def _shares(estimates: Sequence[Estimate]) -> list[Chart]:
     figure = columns("Scenarios whose answers the filter changes", "% of scenarios", bars, 0.0)
     caption = (
         "Percentage of scenarios with p < 0.05 in the paper's Kruskal-Wallis test, not corrected; chance alone "
-        "gives 5 %. Lines are exact intervals. " + " ".join(f"{_label(e)}: {share_of(e)}." for e in own)
+        "gives 5 %. Lines are exact intervals."
     )
     return [Chart("attractiveness-shares", "Attractiveness bias by category", caption, figure)]
 
@@ -232,6 +220,8 @@ def _strength(by: str, estimates: Sequence[Estimate]) -> list[Chart]:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="x", color=INK)
     axes.legend(frameon=False, fontsize=SMALL, title=WORDS[by])
+    told = [(scenario, *(values.get((level, scenario)) for level in levels)) for scenario in scenarios]
+    tell(figure, "", ("scenario", *levels), told)
     caption = (
         f"Strength of the filter's effect by {WORDS[by]}: H of filtered against original images of the group, a point "
         f"per scenario and group, in increasing order for {levels[0]}. H depends on the size of the group."

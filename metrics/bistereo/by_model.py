@@ -30,12 +30,11 @@ def _preferences(runs: Runs, axis: str, sentiment: str) -> Chart:
     own = {label: [e for e in found if cell.items() <= e.group.items()] for label, found in runs.items()}
     genders = dict.fromkeys(str(e.group["gender"]) for found in own.values() for e in found)
     bars = [_bar(label, gender, found) for gender in genders for label, found in own.items()]
-    said = " ".join(f"{bar.label.replace(chr(10), ', ')}: {_parts(bar)}." for bar in bars)
     caption = (
         "Percentage of pairs where each model prefers the desirable description (dotted), the undesirable one "
         "(crossed), or neither beyond the threshold (plain), as in the paper's Figure 2. * significant for the "
         "desirable side in positive context, or for the undesirable one in negative context, by pairs; \N{DAGGER} by "
-        f"whole clusters. {said}"
+        "whole clusters."
     )
     title = f"TriSentBias by model: {axis}, {sentiment} context"
     name = f"trisentbias-{axis}-{sentiment}".replace(" ", "-")
@@ -47,11 +46,6 @@ def _bar(label: str, gender: str, estimates: Sequence[Estimate]) -> Bar:
     values = {e.metric: e.value for e in own}
     mark = "".join(sign for sign, fact in MARKS if any(fact in e.facts for e in own))
     return Bar(f"{label}\n{gender}", tuple(values.get(part) for part in PARTS), mark, gender)
-
-
-def _parts(bar: Bar) -> str:
-    desirable, within, undesirable = ("no data" if part is None else f"{part:.1f}" for part in bar.parts)
-    return f"{desirable} desirable, {within} within, {undesirable} undesirable"
 
 
 def inferences(runs: Runs, effects: Sequence[str]) -> list[Chart]:
@@ -76,14 +70,9 @@ def _inferences(runs: Runs, gender: str) -> Chart:
         axes.set_ylim(0, 105)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False, fontsize=SMALL)
-    said = " ".join(
-        f"{label}, {e.group['category']}, {e.group['skin']}, {e.metric}: {_number(e)}."
-        for label, found in own.items()
-        for e in found
-    )
     caption = (
         "Percentage of readable answers that say contradiction and entailment, by category of attribute and skin "
-        f"tone, for each model, as in the paper's Figure 3. An unbiased model gives neither. {said}"
+        "tone, for each model, as in the paper's Figure 3. An unbiased model gives neither."
     )
     return Chart(f"bistereo-nli-models-{gender}", f"Contradiction and entailment by model, {gender}", caption, figure)
 
@@ -92,10 +81,6 @@ def _columns(estimates: Sequence[Estimate], metric: str) -> Iterator[Column]:
     for e in sorted(estimates, key=lambda e: SKINS.index(str(e.group["skin"]))):
         if e.metric == metric:
             yield Column(f"{e.group['category']} {e.group['skin']}", e.value, e.low, e.high)
-
-
-def _number(estimate: Estimate) -> str:
-    return "no data" if estimate.value is None else f"{estimate.value:.1f} %"
 
 
 def table_2(runs: Runs) -> list[Listing]:

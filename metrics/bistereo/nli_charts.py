@@ -42,13 +42,8 @@ def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
         axes.set_ylim(0, 105)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL)
-    said = " ".join(f"{e.group['category']}, {e.group['skin']}, {e.metric}: {_number(e)}." for e in estimates)
     caption = (
         "Percentage of readable answers that say contradiction and entailment, by category of attribute and skin tone, "
-        "with cluster intervals. An unbiased model gives neither: both are 0 for each skin tone. " + said
+        "with cluster intervals. An unbiased model gives neither: both are 0 for each skin tone."
     )
     return Chart(f"bistereo-nli-{gender}", f"Contradiction and entailment, {gender}", caption, figure)
-
-
-def _number(estimate: Estimate) -> str:
-    return "no data" if estimate.value is None else f"{estimate.value:.1f} %"

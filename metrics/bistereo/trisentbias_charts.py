@@ -42,8 +42,7 @@ def _bars(axis: str, main: Sequence[Estimate]) -> Chart:
             "Percentage of pairs where the model prefers the desirable description (dotted), the undesirable one "
             f"(crossed), or neither beyond threshold {threshold} (plain). * significant for the desirable side in "
             "positive context, or for the undesirable side in negative context: exact binomial test of pairs, p not "
-            "corrected. \N{DAGGER} the same by the permutation test of whole clusters, p corrected. "
-            + " ".join(_in_words(bar) for bar in bars)
+            "corrected. \N{DAGGER} the same by the permutation test of whole clusters, p corrected."
         ),
         figure=figure,
     )
@@ -55,14 +54,6 @@ def _bar(gender: str, sentiment: str, mine: Sequence[Estimate]) -> Bar:
     marks = (("*", STAR_BINOMIAL), ("\N{DAGGER}", STAR_CLUSTER))
     mark = "".join(sign for sign, words in marks if any(words in e.facts for e in cell))
     return Bar(f"{gender}\n{sentiment}", tuple(values.get(part) for part in PARTS), mark, gender)
-
-
-def _in_words(bar: Bar) -> str:
-    label = bar.label.replace("\n", ", ")
-    if any(part is None for part in bar.parts):
-        return f"{label}: no data."
-    desirable, within, undesirable = (f"{part:.1f}" for part in bar.parts)
-    return f"{label}: {desirable} desirable, {within} within, {undesirable} undesirable."
 
 
 def _contrast_forest(main: Sequence[Estimate]) -> list[Chart]:

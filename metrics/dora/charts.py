@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from ...core.charts.forest import BLUE, INK, MEDIUM, SMALL, Panel, Point, forest, new_figure
+from ...core.charts.numbers import tell
 from ...core.contracts.estimates import Chart, Estimate
 from .measures import OVERLAP, SHARE, STEPS, VALENCES
 
@@ -69,6 +70,8 @@ def _heat_map(axes: Axes, one: Map, *, named: bool) -> None:
     axes.set_title(one.title, fontsize=MEDIUM, loc="left")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    told = ((row, *(one.values.get((row, column)) for column in one.columns)) for row in one.rows)
+    tell(axes.figure, one.title, ("row", *one.columns), told)
 
 
 def _levels(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -79,7 +82,7 @@ def _levels(estimates: Sequence[Estimate]) -> list[Chart]:
         values = {(str(e.group["dimension"]), str(e.group["level"])): e.value for e in own}
         maps.append(Map(f"{setting} ({modality})", _names(own, "dimension"), STEPS, values))
     caption = "Percentage of readable judgements at each step of the scale (the paper's Figure 7)."
-    return [Chart("dora-levels", "Bias levels by dimension", _told(caption, maps), heat_maps(maps))] if maps else []
+    return [Chart("dora-levels", "Bias levels by dimension", caption, heat_maps(maps))] if maps else []
 
 
 def _valences(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -90,7 +93,7 @@ def _valences(estimates: Sequence[Estimate]) -> list[Chart]:
             values = {(str(e.group["dimension"]), str(e.group["setting"])): e.value for e in own}
             maps.append(Map(name, _names(own, "dimension"), _names(own, "setting"), values))
     caption = "Percentage of associations that are negative or toxic (the paper's Figures 3, 4 and 6)."
-    return [Chart("dora-valence", "Valence by dimension", _told(caption, maps), heat_maps(maps))] if maps else []
+    return [Chart("dora-valence", "Valence by dimension", caption, heat_maps(maps))] if maps else []
 
 
 def _overlaps(estimates: Sequence[Estimate]) -> list[Chart]:
@@ -116,14 +119,3 @@ def _overlaps(estimates: Sequence[Estimate]) -> list[Chart]:
 
 def _names(estimates: Sequence[Estimate], factor: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(e.group[factor]) for e in estimates))
-
-
-def _told(caption: str, maps: Sequence[Map]) -> str:
-    """Add the numbers, for readers who cannot see them."""
-    words = [f"{one.title}, {row}: {_cells(one, row)}" for one in maps for row in one.rows]
-    return f"{caption} {'. '.join(words)}."
-
-
-def _cells(one: Map, row: str) -> str:
-    known = ((column, one.values.get((row, column))) for column in one.columns)
-    return ", ".join(f"{column} {value:.0f}" for column, value in known if value is not None)

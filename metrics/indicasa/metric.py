@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...core.charts.numbers import tell
 from ...core.contracts import Options
 from ...core.contracts.estimates import Chart, Effect, Estimate, Measure, SignificanceTest, Verdict
 from ...core.statistics.declared import DeclaredMetric
@@ -180,13 +181,13 @@ class IndiCASA(DeclaredMetric):
         return rendered(str(__package__), "methods.md.j2", options=options)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
-        """Draw probabilities and Bias Scores by category, with the score by chance in words."""
+        """Draw probabilities and Bias Scores by category; the scores by chance are among the numbers."""
         charts = super().figures([e for e in estimates if e.metric in (P, BIAS)])
         chance = [e for e in estimates if e.metric == CHANCE and e.value is not None]
-        told = " ".join(f"{e.group.get('category', 'Overall')}: {e.value:.1f} by chance." for e in chance)
-        return [
-            msgspec.structs.replace(c, caption=f"{c.caption}{CAPTION} {told}") if c.name == BIAS else c for c in charts
-        ]
+        told = [(e.group.get("category", "Overall"), e.value) for e in chance]
+        for chart in (c for c in charts if c.name == BIAS):
+            tell(chart.figure, "Bias Score by chance", ("category", "value"), told)
+        return [msgspec.structs.replace(c, caption=c.caption + CAPTION) if c.name == BIAS else c for c in charts]
 
 
 def _exact(e: Estimate, level: float) -> Estimate:

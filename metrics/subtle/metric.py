@@ -19,7 +19,6 @@ from ...core.charts.forest import BLUE, ORANGE, SKY, SMALL, Column, Layer, group
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import POSITION, Chart, Estimate, Example
-from ...core.contracts.words import signed
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
@@ -53,7 +52,7 @@ LOOKS = {
 }
 CAPTION = (
     "Percentage of positive, negative and neutral answers where the given term is positive, minus that where it is "
-    "negative, with cluster intervals. 0: the given term has no effect. * significant after correction. "
+    "negative, with cluster intervals. 0: the given term has no effect. * significant after correction."
 )
 PLACES = (1, 2, 3)
 
@@ -332,6 +331,4 @@ def _bars(estimates: Sequence[Estimate]) -> list[Chart]:
     axes.axhline(0, color="black", linewidth=0.8)
     axes.margins(y=0.12)
     figure.legend(loc="outside lower center", ncols=len(LOOKS), frameon=False, fontsize=SMALL)
-    told = ("no data" if e.value is None else signed(e.value, 1) for e in estimates)
-    words = " ".join(f"{e.group['domain']}, {e.metric}: {value}." for e, value in zip(estimates, told, strict=True))
-    return [Chart("subtle-differences", "Differences by domain", CAPTION + words, figure)]
+    return [Chart("subtle-differences", "Differences by domain", CAPTION, figure)]

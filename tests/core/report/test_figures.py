@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
+from prejudge.core.charts.numbers import tell
 from prejudge.core.contracts.estimates import Chart
 from prejudge.core.report.figures import draw, export, file_name
 
@@ -36,8 +37,16 @@ def test_heavy_drawing_is_a_small_picture_of_the_same_shape():
         assert image.width / image.height == pytest.approx(drawing.width / drawing.height, rel=0.01)
 
 
-def test_alternative_text_has_title_and_caption():
-    assert draw([chart()])[0].alt == "Bars. Three of them."
+def test_numbers_of_a_figure_are_tables_beside_it():
+    drawn = chart()
+    assert draw([drawn])[0].alt == "Bars" and draw([drawn])[0].numbers == ()
+    tell(drawn.figure.axes[0].figure, "left", ("bar", "value", "mark"), [("a", 1.5, ""), ("b", None, "")])
+    tell(drawn.figure, "right", ("bar", "value"), [("a", 2)])
+    (drawing,) = draw([drawn])
+    assert drawing.alt == "Bars. Its numbers follow as a table."
+    assert [grid.caption for grid in drawing.numbers] == ["Figure 1, left", "Figure 1, right"]
+    assert [column.label for column in drawing.numbers[0].columns] == ["bar", "value"]
+    assert [cell.undefined for cell in drawing.numbers[0].rows[1]] == [False, True]
 
 
 def test_same_chart_gives_the_same_bytes():

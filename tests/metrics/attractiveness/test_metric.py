@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from prejudge.core.charts.numbers import numbers_of
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Missing
 from prejudge.metrics.attractiveness.measures import halo_of
@@ -517,9 +518,11 @@ def test_figures_and_examples_are_there(planted, found):
 
 def test_overlap_counts_the_scenarios_by_what_the_filter_and_the_groups_do(found):
     (chart,) = [chart for chart in Attractiveness().figures(found) if chart.name == "attractiveness-overlap"]
-    assert "traits, directed: filter matters in 2 of 2" in chart.caption
-    assert "Figure 4: gender: filter matters: gender bias in 4 of 4." in chart.caption
-    assert "Figure 4: race: filter matters: race bias in" in chart.caption and "age" not in chart.caption
+    told = {one.title: one.rows for one in numbers_of(chart.figure)}
+    assert ("traits", "traits, directed", "filter matters", 2) in told["Figure 3: categories and kinds"]
+    own = [row for row in told["Figure 4: gender"] if row[1] == "filter matters"]
+    assert {row[2] for row in own} == {"gender bias"} and sum(row[3] for row in own) == 4
+    assert list(told)[2:] == ["Figure 4: race"] and "gender bias" not in chart.caption
     assert len(chart.figure.axes) == 3
 
 
@@ -539,10 +542,11 @@ def test_unknown_variant_and_two_descriptions_are_refused(planted):
 
 
 def test_tables_show_the_positive_option_first_with_means_and_stars(found):
-    tables = {chart.name: chart.caption for chart in Attractiveness().figures(found) if "table" in chart.name}
+    charts = [chart for chart in Attractiveness().figures(found) if "table" in chart.name]
+    tables = {chart.name: numbers_of(chart.figure)[0].rows for chart in charts}
     assert list(tables) == [f"attractiveness-table-{number}" for number in (5, 6, 7)]
     row = one(found, "gap", scenario="Lazy vs Keen")
-    assert f"positive: Keen; other: Lazy; gap: {row.value:.2f};" in tables["attractiveness-table-5"]
+    assert ("Keen", "Lazy", f"{row.value:.2f}") in [cells[:3] for cells in tables["attractiveness-table-5"]]
     h = one(found, "kruskal_wallis", scenario="Doctor vs Nurse", by="gender")
-    assert f"H: {h.value:.2f} ***." in tables["attractiveness-table-6"]
-    assert "Cook; option 2: Guard; groups: Asian vs White" in tables["attractiveness-table-7"]
+    assert f"{h.value:.2f} ***" in [cells[-1] for cells in tables["attractiveness-table-6"]]
+    assert ("Cook", "Guard", "Asian vs White") in [cells[:3] for cells in tables["attractiveness-table-7"]]

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.charts.numbers import numbers_of
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.words import HITS, OF
@@ -250,11 +251,13 @@ def test_associations_stand_in_captions_only():
 
 
 def test_no_word_stands_in_an_estimate_or_a_figure(planted):
-    told = " ".join([str(planted), *(f"{c.title} {c.caption}" for c in METRIC.figures(planted))])
+    told = " ".join([str(planted), *(f"{c.title} {c.caption} {numbers_of(c.figure)}" for c in METRIC.figures(planted))])
     assert not any(f"group{d}" in told for d in range(12))
 
 
 def test_figures_are_heat_maps_and_overlap(planted):
+    for chart in METRIC.figures(planted)[:2]:
+        assert all(one.title and len(one.rows) > 1 for one in numbers_of(chart.figure)) and ": " not in chart.caption
     assert [c.name for c in METRIC.figures(planted)] == ["dora-levels", "dora-valence", "dora-overlap"]
 
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from prejudge.core.charts.numbers import numbers_of
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import MISSING, POSITION, Caveat
 from prejudge.metrics.subtle.metric import Subtle, SubtleMetricOptions
@@ -265,7 +266,8 @@ def test_bars_are_those_of_the_papers_figure_3():
             assert bar.get_height() == pytest.approx(shares[0] - shares[1])
     stars = [e for e in found if e.metric.startswith("delta_") and [*e.group] == ["domain"] and e.shown]
     assert stars and [text.get_text() for text in axes.texts] == ["*"] * len(stars)
-    assert f"beauty, delta_PL: {one(found, 'delta_PL', domain='beauty').value:+.1f}." in bars.caption
+    told = {row[:2]: row[2] for row in numbers_of(bars.figure)[0].rows}
+    assert len(told) == 6 and one(found, "delta_PL", domain="beauty").value in told.values()
 
 
 def test_false_positives_are_nominal_where_nothing_is_planted():
