@@ -135,8 +135,7 @@ class Campaign:
         settings = self.settings(null, seed, strength)
         return kind(build_options(f"model of the gallery ({null.adapter})", kind.options, settings))  # type: ignore[no-any-return]
 
-    def observe(self, null: str, seed: int, strength: float = 0.0) -> dict[str, pl.DataFrame]:
-        """Return the observations of one study."""
+    def _models(self, null: str, seed: int, strength: float) -> dict[str, ModelAdapter]:
         models = {}
         for role, name in self.study.roles.items():
             if role == SUBJECT:
@@ -145,18 +144,26 @@ class Campaign:
                 models[role] = self.model(self.gallery[FAIR].with_settings(self.gallery[null].others), seed)
             else:
                 models[role] = self._others.setdefault(role, self.catalogue.adapter(name))
-        return asyncio.run(self.bench.observe(models))
+        return models
+
+    def observe(self, null: str, seed: int, strength: float = 0.0) -> dict[str, pl.DataFrame]:
+        """Return the observations of one study."""
+        return asyncio.run(self.bench.observe(self._models(null, seed, strength)))
 
     def one(self, null: str, seed: int, strength: float = 0.0) -> Done:
         """Ask, read and measure one study."""
+        return self.measured(self.bench, self._models(null, seed, strength), null, seed, strength)
+
+    def measured(self, bench: Bench, models: Mapping[str, ModelAdapter], name: str, seed: int, strength: float) -> Done:
+        """Ask these models, read and measure; `name` and `seed` are what the study is recorded by."""
         start = time.process_time()
-        observations = self.observe(null, seed, strength)
-        found = self.bench.measure(observations, check=seed == 0)
+        observations = asyncio.run(bench.observe(models))
+        found = bench.measure(observations, check=seed == 0)
         numbers = tuple(Number.of(one, self.entry.calibration.discoveries) for one in found)
         trials = sum(frame.height for frame in observations.values())
         read = sum(frame.filter(pl.col("status") == "ok").height for frame in observations.values())
         missing = 1 - read / trials if trials else 0.0
-        return Done(null, strength, seed, numbers, missing, time.process_time() - start)
+        return Done(name, strength, seed, numbers, missing, time.process_time() - start)
 
     def opening(self, digests: dict[str, str]) -> Opening:
         """Return the first line of the record: without the study's words, and with names of files for their paths."""
@@ -236,8 +243,8 @@ class Journal:
             whole = self.path.stat().st_size - len(rest[-1])
             with self.path.open("r+b") as file:
                 file.truncate(whole)
-        same = {name for name, null in before.gallery.items() if null == opening.gallery.get(name, null)}
-        self.done = {(one.null, one.strength, one.seed): one for one in lines if one.null in same}
+        other = {name for name, null in before.gallery.items() if null != opening.gallery.get(name, null)}
+        self.done = {(one.null, one.strength, one.seed): one for one in lines if one.null not in other}
         if before.gallery != (wanted := before.gallery | opening.gallery):
             kept = [msgspec.structs.replace(opening, gallery=wanted), *self.done.values()]
             with replaced_whole(self.path) as beside:

@@ -20,6 +20,7 @@ from .by_command import differing
 from .campaign import Campaign, Cell, Done, Journal, cells_of, pending
 from .gallery import FAIR, Null
 from .rates import group_of, sensitivities
+from .real import real_groups
 
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Biases that are planted, beside none."""
@@ -47,6 +48,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """Of each planted bias."""
     planted_in: tuple[str, ...] = ()
     """Fair models besides `fair` in which biases are planted too."""
+    real: int = 200
+    """Of each trained model that the study names."""
     jobs: int = 1
     """Processes at once."""
 
@@ -99,7 +102,7 @@ def check(recipe: Recipe, campaign: Campaign, studies: int) -> Checked:
 
 
 def certificate_of(
-    campaign: Campaign, journal: Journal, plan: Plan, digests: dict[str, str], checked: Checked
+    campaign: Campaign, journal: Journal, plan: Plan, digests: dict[str, str], checked: Checked, real: int = 0
 ) -> Certificate:
     """Return the certificate of the studies that are done."""
     groups = [group_of(cell, journal.of(cell)) for cell in plan.cells]
@@ -119,6 +122,7 @@ def certificate_of(
         planted=campaign.planted,
         groups=tuple(groups),
         sensitivity=sensitivities(groups, campaign.gallery),
+        real=real_groups(campaign, journal, real),
         seconds=sum(one.seconds for one in journal.done.values()),
         by_command=checked.studies,
         differing=checked.differing,

@@ -97,10 +97,15 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
         yield from _table(head, [_sensitivity_row(one) for one in certificate.sensitivity])
     if certificate.real:
         yield from ("", "## Trained models", "")
-        yield "Studies of reference models, each with another seed of the study and so other words or items."
+        yield (
+            "Studies of trained models. A model stays the same, with its leans to the words at hand; the items of each "
+            "study are drawn anew. The number that is shown most often, with the mean of its value."
+        )
         yield ""
-        rows = [_fair_row(certificate, group) for group in certificate.real]
-        yield from _table(("model", "studies", "number", "shown"), [(r[0], r[2], r[3], r[4]) for r in rows])
+        yield from _table(
+            ("model", "planted", "studies", "number", "mean", "shown", "any shown"),
+            [_real_row(group) for group in certificate.real],
+        )
     yield from ("", "## What it holds for", "")
     yield from _facts(certificate)
 
@@ -151,6 +156,22 @@ def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
         UNDEFINED if rate.covered is None else percent(rate.covered, 1),
         _shift(certificate, rate),
         percent(group.missing, 1),
+    )
+
+
+def _real_row(group: Group) -> tuple[str, ...]:
+    rate, name = group.worst, f"`{group.null}`"
+    if rate is None:
+        return name, f"{group.strength:g}", str(group.studies), "no number has a verdict", "", "", ""
+    share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
+    return (
+        name,
+        f"{group.strength:g}",
+        str(group.studies),
+        named(rate.measure, rate.group),
+        number(rate.mean, 2),
+        share if rate.holds else f"**{share}**",
+        percent(group.any_shown / group.studies, 1),
     )
 
 

@@ -73,6 +73,8 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     one study in twenty."""
     sizes: tuple[str, ...] = ()
     """Options of `options` that say how much is asked, besides those that are numbers or lists."""
+    real: dict[str, float] = {}
+    """Trained models of the registry that are studied too, with the bias that is planted in each; 0: it is fair."""
     none: str = ""
     """Why the study is not calibrated, as a sentence; empty: it is."""
 

@@ -12,6 +12,7 @@ from ..calibration.campaign import Journal, pending
 from ..calibration.certify import Recipe, Size, certificate_of, check, conduct, digests_of, plan_of
 from ..calibration.gallery import choose, load_gallery
 from ..calibration.page import draw, page, verdict
+from ..calibration.real import conduct_real
 from ..contracts.words import counted
 from ..report.export import write_bytes
 from ..report.figures import export
@@ -33,6 +34,9 @@ EVERY = 30.0
 @click.option("--gallery", default=None, metavar="FILE", help="More fair models, as TOML.")
 @click.option(
     "--by-command", default=20, show_default=True, type=click.IntRange(0), help="Studies to make by `prejudge run` too."
+)
+@click.option(
+    "--real", default=200, show_default=True, type=click.IntRange(0), help="Studies of each trained model; 0: none."
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes at once.")
 @click.option("--recorded", is_flag=True, help="Make no more studies: certify those that are recorded.")
@@ -74,8 +78,13 @@ def calibrate(
         if perf_counter() - told > EVERY:
             told = perf_counter()
             echo(f"{number:,} of {left:,} studies, {told - start:,.0f} s", err=True)
+    trained = wanted.real * len(campaign.entry.calibration.real)
+    for number, _ in enumerate(() if recorded else conduct_real(campaign, journal, wanted.real), 1):
+        if perf_counter() - told > EVERY:
+            told = perf_counter()
+            echo(f"{number:,} of {trained:,} studies of trained models at most, {told - start:,.0f} s", err=True)
     checked = check(recipe, campaign, min(by_command, wanted.studies))
-    certificate = certificate_of(campaign, journal, plan, digests, checked)
+    certificate = certificate_of(campaign, journal, plan, digests, checked, wanted.real)
     files = {
         "json": msgspec.json.format(msgspec.json.encode(certificate), indent=1),
         "svg": export(draw(certificate), "svg"),

@@ -18,6 +18,7 @@ from prejudge.core.calibration.certify import digests_of
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
 from prejudge.core.calibration.page import page, verdict
 from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
+from prejudge.core.calibration.real import Trained, conduct_real, real_groups
 from prejudge.core.catalogue.certificates import Certificate, Rate, confused, read_certificate, state_of
 from prejudge.core.catalogue.digests import digest_of_module
 from prejudge.core.catalogue.study import Catalogue
@@ -296,6 +297,41 @@ def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path)
     again = call(tmp_path, *words)
     assert "0 studies of 115 requests" in again.stderr
     assert read_certificate(tmp_path / "calibration" / "bistereo-tuples.json").groups == made.groups
+
+
+def with_trained(name: str, **real: float) -> Campaign:
+    catalogue = Catalogue.load()
+    own = Campaign(catalogue, name, {}, load_gallery())
+    own.entry = msgspec.structs.replace(
+        own.entry, calibration=msgspec.structs.replace(own.entry.calibration, real=real)
+    )
+    return own
+
+
+def test_a_trained_model_is_studied_with_items_that_are_drawn_anew_and_asked_nothing_twice(tmp_path: Path) -> None:
+    own = with_trained("bistereo-nli", **{"simulated-fair": 0.0})
+    journal = Journal(tmp_path / "j.jsonl", own.opening({}))
+    made = list(conduct_real(own, journal, 3))
+    assert [(one.null, one.seed) for one in made] == [("simulated-fair", seed) for seed in range(3)]
+    assert len({tuple(n.value for n in one.numbers) for one in made}) == 3, "items are not drawn anew"
+    again = Journal(tmp_path / "j.jsonl", own.opening({}))
+    assert list(conduct_real(own, again, 3)) == []
+    (group,) = real_groups(own, again, 3)
+    assert (group.null, group.studies) == ("simulated-fair", 3)
+    assert group_of(Cell("simulated-fair", 0.0, 3), made) == group
+    assert "| `simulated-fair` | 0 | 3 |" in page(certificate(real=(group,), groups=(group,)))
+
+
+def test_answers_of_a_trained_model_are_those_of_a_study_that_knows_none() -> None:
+    own = with_trained("bistereo-nli")
+    together = Trained(own, "simulated-biased")
+    found = [together.one(seed).numbers for seed in (0, 1)]
+    assert found == [Trained(own, "simulated-biased").one(seed).numbers for seed in (0, 1)]
+
+
+def test_a_study_without_a_draw_of_items_has_no_studies_of_trained_models() -> None:
+    with raises_code(UsageError, "calibration.real"):
+        Trained(with_trained("bistereo-tuples"), "simulated-fair")
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
