@@ -269,7 +269,7 @@ def other_lines() -> list[tuple[str, str]]:
 def test_other_commands_of_the_pages_name_what_is_there(page, line, tmp_path):
     program, first, *_ = [*shlex.split(line), ""]
     if program == "pip":
-        if wanted := re.search(r"prejudge\[([^]]+)\]", line):
+        if wanted := re.search(r"(?:prejudge|\.)\[([^]]+)\]", line):
             assert set(wanted[1].split(",")) <= extras()
         else:
             # In a checkout: its files, the package itself, or a version that it pins.

@@ -82,6 +82,31 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
             )
 
 
+class Way(NamedTuple):
+    """How a study asks by an operation."""
+
+    role: str
+    how: str
+    """The options with which it does; empty by default."""
+
+
+def ways_of(catalogue: Catalogue, name: str, operation: str) -> list[Way]:
+    """Return how a study asks by an operation: of which roles, and with which options; nothing if it does not.
+
+    Raises:
+        UsageError: it cannot be told, such as of a study that needs a file to have any stage.
+    """
+    study = catalogue.study(name, {}, {})
+    roles = [
+        stage.role for stage in catalogue.instrument(study).every_stage() if OPERATIONS[stage.operation] == operation
+    ]
+    ways = [Way(role, "") for role in dict.fromkeys(roles)]
+    for option, value, stages in catalogue.varied(study):
+        asked = dict.fromkeys(stage.role for stage in stages if OPERATIONS[stage.operation] == operation)
+        ways += [Way(role, f"--set {option}={value}") for role in asked if Way(role, "") not in ways]
+    return ways
+
+
 class Fit(NamedTuple):
     """Whether a model can answer a study."""
 

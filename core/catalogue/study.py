@@ -304,6 +304,16 @@ class Catalogue:
 
     def proposals(self, study: Study) -> Iterator[tuple[str, Any]]:
         """Yield the options of the probe, one changed at a time, with which the models can do all that it needs."""
+        for name, value, stages in self.varied(study):
+            try:
+                able = all(not self.misfit(study.roles[one.role], one) for one in stages if one.role in study.roles)
+            except PrejudgeError:
+                continue
+            if able:
+                yield name, value
+
+    def varied(self, study: Study) -> Iterator[tuple[str, Any, list[Stage]]]:
+        """Yield each choice among a few of an option of the probe, one changed at a time, with the stages it gives."""
         kind = self.plugins.load("probe", study.probe)
         values = {one.option: [value for value, _ in one.values] for one in kind.follows}
         for name, choices in (choices_of(kind.options) | values).items():
@@ -311,11 +321,9 @@ class Catalogue:
                 tried = msgspec.structs.replace(study, options=study.options | {name: value})
                 try:
                     stages = self._instrument(tried).stages()
-                    able = all(not self.misfit(study.roles[one.role], one) for one in stages if one.role in study.roles)
                 except PrejudgeError:
                     continue  # this option does not go with the others
-                if able:
-                    yield name, value
+                yield name, value, stages
 
     def adapter_class(self, model: str) -> type[ModelAdapter]:
         """Return the adapter class of a model."""

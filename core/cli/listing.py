@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 from rich.table import Table
 
-from ..catalogue.capabilities import fit_of
+from ..catalogue.capabilities import fit_of, ways_of
 from ..catalogue.certificates import find_certificates, present_code
 from ..catalogue.registry import StudyEntry
 from ..catalogue.study import Catalogue
-from ..contracts.errors import UsageError
+from ..contracts.adapter import OPERATIONS
+from ..contracts.errors import PrejudgeError, UsageError
 from ..store import Store, list_runs
 from .completing import complete_model
 from .shared import registry_option, store_option
 from .terminal import terminal
 
 KINDS = ("studies", "constructs", "models", "probes", "metrics", "adapters", "runs", "plugins")
+ABLE = ("studies", "models", "adapters")
+"""Kinds that `--operation` tells apart."""
 
 
 @click.command("list")
@@ -27,11 +32,27 @@ KINDS = ("studies", "constructs", "models", "probes", "metrics", "adapters", "ru
     shell_complete=complete_model,
     help="List the studies, and say which of them this model can answer, and with which options.",
 )
+@click.option(
+    "--operation",
+    type=click.Choice(list(OPERATIONS.values())),
+    help="List the studies that ask so, and the models and adapters that can answer; or one of these kinds.",
+)
 @store_option
 @registry_option
-def list_all(kind: str | None, plugins: bool, model: str | None, store: str, registry: str | None) -> None:
+def list_all(
+    kind: str | None, plugins: bool, model: str | None, operation: str | None, store: str, registry: str | None
+) -> None:
     """List studies, models, probes, metrics and adapters, or one kind. Also: constructs, runs, plugins."""
     catalogue = Catalogue.load(registry)
+    if operation is not None:
+        if kind not in (None, *ABLE) or plugins or model is not None:
+            raise UsageError(
+                f"--operation is for the lists of {', '.join(ABLE)}. For one model: prejudge doctor NAME.",
+                code="options.conflict",
+            )
+        for name in [kind] if kind else ABLE:
+            terminal().print(_able(catalogue, name, operation))
+        return
     if model is not None:
         if kind not in (None, "studies") or plugins:
             raise UsageError("--model is for the list of studies.", code="options.conflict")
@@ -55,6 +76,47 @@ def _fits(catalogue: Catalogue, model: str) -> Table:
         fit = fit_of(catalogue, study, name)
         table.add_row(study, words[fit.fits], fit.how)
     return table
+
+
+def _able(catalogue: Catalogue, kind: str, operation: str) -> Table:
+    """Return the studies that ask by an operation, or the models or adapters that can do it."""
+    heads = {"studies": ("asks the role", "how"), "models": ("adapter", "summary"), "adapters": ("summary",)}[kind]
+    title = f"studies that ask by {operation}" if kind == "studies" else f"{kind} that can do {operation}"
+    table = Table(title=title, title_justify="left")
+    for head in ("name", *heads):
+        table.add_column(head, overflow="fold")
+    for row in _able_rows(catalogue, kind, operation):
+        table.add_row(*row)
+    return table
+
+
+def _able_rows(catalogue: Catalogue, kind: str, operation: str) -> Iterator[tuple[str, ...]]:
+    asked = next(request for request, name in OPERATIONS.items() if name == operation)
+    if kind == "studies":
+        for study in sorted(catalogue.registry.studies):
+            try:
+                ways = ways_of(catalogue, study, operation)
+            except PrejudgeError as error:
+                yield study, "not known", str(error)
+                continue
+            if ways:
+                roles, hows = (", ".join(dict.fromkeys(filter(None, said))) for said in zip(*ways, strict=True))
+                yield study, roles, hows or "by default"
+        return
+    offers = catalogue.plugins.offers["adapter"]
+    if kind == "adapters":
+        for name, offer in sorted(offers.items()):
+            try:
+                able = asked in catalogue.plugins.load("adapter", name).capabilities()
+            except PrejudgeError as error:
+                yield name, f"not known: {error}"
+                continue
+            if able:
+                yield name, offer.plugged.summary
+        return
+    for name, model in sorted(catalogue.registry.models.items()):
+        if catalogue.is_able(name, asked):
+            yield name, model.adapter, model.summary
 
 
 def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]]:

@@ -113,6 +113,14 @@ def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
         ctx.call_on_close(lambda: speak(0))
 
 
+def _of_the_study(error: click.NoSuchOption) -> str:
+    """Return how an option of a study is set, for an option that a command with --set does not have."""
+    takes = {name for one in (error.ctx.command.params if error.ctx else []) for name in one.opts}
+    name = error.option_name.lstrip("-").replace("-", "_")
+    own = "--set" in takes and not error.possibilities and name.isidentifier()
+    return f"Options of a study are set so: --set {name}=VALUE." if own else ""
+
+
 def main() -> None:
     """Run the command line and exit."""
     debug = "--debug" in sys.argv[1:]
@@ -122,6 +130,8 @@ def main() -> None:
         result: Any = cli(standalone_mode=False)
     except click.ClickException as error:
         error.show()
+        if isinstance(error, click.NoSuchOption) and (hint := _of_the_study(error)):
+            outlet.echo(hint, err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         outlet.echo("prejudge: interrupted.", err=True)

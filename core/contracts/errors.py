@@ -30,6 +30,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import MappingProxyType
 
+from .installing import install_line
+
 MOST_NAMED = 40
 """Number of known names that a message lists."""
 _OWNER = re.compile(r"(.*?)((?: (?:of|in|for|with) .*)?)$", re.DOTALL)
@@ -75,21 +77,31 @@ class UnknownNameError(UsageError):
     """Report an unknown name, with the most similar known one.
 
     The kind may name the owner: `option of subtle-sai` gives "unknown option 'x' of subtle-sai". The code follows from
-    the kind: `unknown-study` for a study, `unknown-option` for an option of a study.
+    the kind: `unknown-study` for a study, `unknown-option` for an option of a study. `meant` is the known name that is
+    meant, if that is not the one spelt most alike.
     """
 
     code = "unknown-name"
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, code: str | None = None) -> None:
-        self.kind, self.name, self.known = kind, name, sorted(known)
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        hint: str = "",
+        *,
+        code: str | None = None,
+        meant: str | None = None,
+    ) -> None:
+        self.kind, self.name, self.known, self.meant = kind, name, sorted(known), meant
         what, place = _OWNER.match(kind).groups()  # type: ignore[union-attr]  # it matches every text
         message = " ".join(filter(None, [f"unknown {what} {name!r}{place}.", self._mend(hint), hint]))
         super().__init__(message, code=code or f"unknown-{_slug(kind)}", name=name)
 
     def _mend(self, hint: str) -> str:
-        near = difflib.get_close_matches(self.name, self.known, n=1, cutoff=0.5)
-        if near:
-            return f"Did you mean {near[0]!r}?"
+        near = nearest(self.name, self.known, 0.5) if self.meant is None else self.meant
+        if near is not None:
+            return f"Did you mean {near!r}?"
         if self.known:
             more = len(self.known) - MOST_NAMED
             return f"Known: {', '.join(self.known[:MOST_NAMED])}{f', and {more:,} more' if more > 0 else ''}."
@@ -103,7 +115,7 @@ class MissingExtraError(UsageError):
 
     def __init__(self, what: str, extra: str) -> None:
         self.extra = extra
-        message = f"{what} needs packages that are not installed. Run: pip install 'prejudge[{extra}]'"
+        message = f"{what} needs packages that are not installed. Run: {install_line(extra)}"
         super().__init__(message, extra=extra)
 
 
@@ -211,6 +223,11 @@ class AuthenticationError(ModelError):
 
     code = "authentication"
     decision = RetryDecision.AUTHENTICATION
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float) -> str | None:
+    """Return the known name that is spelt most alike, if it is at least so similar (from 0 to 1)."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 def _slug(kind: str) -> str:

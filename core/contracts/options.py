@@ -10,6 +10,7 @@ import msgspec
 
 from .errors import DataError, UnknownNameError, UsageError
 from .inputs import TooDeepError, load_toml
+from .meanings import meant
 
 S = TypeVar("S", bound=msgspec.Struct)
 SHOWN = 200
@@ -23,6 +24,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     former: ClassVar[Mapping[str, Any]] = {}
     """Earlier defaults of options whose default has changed, and for options that are new what was done before them:
     runs that did not record the option had these."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Options by other names that people give them: an error on such a name suggests the option."""
     rereads: ClassVar[frozenset[str]] = frozenset()
     """Options of a probe that only change how answers are read: `prejudge score` may set them after a run."""
 
@@ -41,7 +44,7 @@ def build_options(
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     for name in values:
         if name not in known:
-            raise UnknownNameError(f"{noun} of {owner}", name, known)
+            raise UnknownNameError(f"{noun} of {owner}", name, known, meant=meant(name, kind))
     try:
         return msgspec.convert(values if strict else _split_lists(kind, values), kind, strict=strict)
     except msgspec.ValidationError as error:

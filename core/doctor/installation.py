@@ -18,12 +18,12 @@ from packaging.requirements import Requirement
 
 from ..catalogue.plugins import Plugins
 from ..contracts.errors import PrejudgeError
+from ..contracts.installing import PACKAGE, install_line
 from ..contracts.version import VERSION
 from ..store import Store, list_runs
 from ..store.engine import lacks_file
 from ..store.urls import show, store_url
 
-PACKAGE = "prejudge"
 NOT_FOR_USERS = ("all", "dev", "docs")
 """Extras that combine others, or that only developers need."""
 
@@ -53,7 +53,7 @@ def _extras() -> Iterator[Fact]:
     """Yield a fact per extra: complete, or the missing packages and the command that installs them."""
     for extra, wanted in sorted(requirements_of(PACKAGE).items()):
         lacking = [text for requirement in wanted if (text := lack_of(requirement)) is not None]
-        mend = f"lacks {', '.join(lacking)}: pip install '{PACKAGE}[{extra}]'"
+        mend = f"lacks {', '.join(lacking)}: {install_line(extra)}"
         yield Fact("extra", extra, mend if lacking else ", ".join(_with_version(wanted)))
 
 

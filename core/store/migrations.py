@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from ..contracts.errors import StoreError
+from ..contracts.installing import upgrade_line
 from .urls import show
 
 LOG = logging.getLogger(__name__)
@@ -299,7 +300,7 @@ def refuse_newer(at: int, known: int, url: sa.URL) -> None:
     if at > known:
         raise StoreError(
             f"the store {show(url)} was written by a newer prejudge (schema {at}; this version knows "
-            f"{known}). Upgrade: pip install -U prejudge",
+            f"{known}). Upgrade: {upgrade_line()}",
             code="store.newer",
         )
 

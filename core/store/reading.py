@@ -98,9 +98,8 @@ def get_run(store: Store, name: str) -> RunRow:
             f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.", code="run.ambiguous"
         )
     if not found:
-        raise UnknownNameError(
-            "run", name, [run.name for run in runs], "List them: prejudge list runs." if runs else ""
-        )
+        known = [*(["latest"] if studies else []), *(run.name for run in runs)]
+        raise UnknownNameError("run", name, known, "List them: prejudge list runs." if runs else "")
     return found[0]
 
 

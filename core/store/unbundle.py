@@ -20,6 +20,7 @@ import polars as pl
 
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
+from ..contracts.installing import upgrade_line
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, writing
 from .intake import Intake
@@ -123,7 +124,7 @@ class Bundle:
 
     def _check_format(self) -> None:
         if self.head.format not in FORMATS:
-            mend = "pip install -U prejudge" if self.head.format > FORMAT else "export it again"
+            mend = upgrade_line() if self.head.format > FORMAT else "export it again"
             read = " and ".join(map(str, FORMATS))
             raise DataError(
                 f"{self.path} has format {self.head.format}; this version reads the formats {read}. To fix it: {mend}",

@@ -8,12 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
-from prejudge.core.catalogue.capabilities import fit_of
+from prejudge.core.catalogue.capabilities import fit_of, ways_of
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
-from prejudge.core.contracts.adapter import ModelAdapter
-from prejudge.core.contracts.errors import UnsupportedOperationError
+from prejudge.core.contracts.adapter import OPERATIONS, ModelAdapter
+from prejudge.core.contracts.errors import UnsupportedOperationError, UsageError
 from prejudge.core.store import Store, statistics
+from prejudge.testing import raises_code
 
 from ...model_folders import write_kinds
 
@@ -190,3 +191,25 @@ def test_doctor_refuses_a_model_that_the_study_cannot_ask(places):
         words = ["doctor", f"hf-masked:{places[model]}", "--study", "bistereo-pairs"]
         done = CliRunner().invoke(cli, words, standalone_mode=False)
         assert done.return_value == 1 and "FAIL" in done.output and "reference-masked-fair" in done.output
+
+
+def test_studies_that_ask_by_an_operation_are_listed_with_their_options(catalogue):
+    for study in NEEDS:
+        needs = {name: {("subject", "")} & set(ways_of(catalogue, study, name)) for name in OPERATIONS.values()}
+        asked = {name for name, ways in needs.items() if ways}
+        assert len(asked) == 1, study
+    assert ways_of(catalogue, "bistereo-tuples", "generate") == [("subject", "--set asking=generate")]
+    assert ways_of(catalogue, "indicasa", "embed") == [("encoder", "")]
+    assert not ways_of(catalogue, "subtle-sai", "draw")
+
+
+def test_command_lists_what_can_draw(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = CliRunner().invoke(cli, ["list", "--operation", "draw"], catch_exceptions=False).output
+    assert "dora-t2i" in shown and "stable-diffusion-2" in shown and "diffusers" in shown
+    assert "subtle-sai" not in shown and "hf-masked" not in shown
+    for conflict in (["runs"], ["--model", "gpt-4o"], ["--plugins"]):
+        with raises_code(UsageError, "options.conflict"):
+            CliRunner().invoke(
+                cli, ["list", "--operation", "draw", *conflict], catch_exceptions=False, standalone_mode=False
+            )

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import UsageError
+from prejudge.core.contracts.installing import ROOT
 from prejudge.core.store import Store, get_run, statistics
 from prejudge.testing import raises_code
 
@@ -147,6 +148,12 @@ def test_store_of_a_newer_version(prejudge, tmp_path):
     assert code_of(prejudge("--debug", "resume")) == "store.newer"
 
 
+def test_option_of_a_study_given_as_one_of_the_command(prejudge):
+    assert "--set per_cell=VALUE" in prejudge("run", "subtle-sai", "--per-cell", "3").stderr
+    assert "--set" not in prejudge("run", "subtle-sai", "--modle", "x").stderr  # a misspelling has its own suggestion
+    assert "--set" not in prejudge("list", "--per-cell", "3").stderr
+
+
 def test_missing_extra_gives_the_pip_line(tmp_path):
     code = (
         "import sys, importlib.util as u; find = u.find_spec\n"
@@ -155,7 +162,7 @@ def test_missing_extra_gives_the_pip_line(tmp_path):
         "sys.argv = ['prejudge', 'run', 'bistereo-pairs', '--model', 'reference-masked-fair']\nmain()"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert "pip install 'prejudge[hf]'" in refused(result)
+    assert f"pip install -e '{ROOT}[hf]'" in refused(result)
     assert not list(tmp_path.glob("runs/*"))
 
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from prejudge.core.cli.main import cli
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.doctor import installation as installed
 from prejudge.core.doctor.installation import Fact, devices, lack_of, look_around, requirements_of
 from prejudge.core.store import Store
@@ -53,7 +54,7 @@ def test_extra_that_lacks_something_says_how_to_add_it(place, monkeypatch):
     monkeypatch.setattr(installed, "requires", lambda _: ['no-such-thing>=2; extra == "hf"'])
     done = doctor()
     words = " ".join(done.output.split())
-    assert done.return_value == 0 and "lacks no-such-thing>=2: pip install 'prejudge[hf]'" in words
+    assert done.return_value == 0 and f"lacks no-such-thing>=2: {install_line('hf')}" in words
 
 
 def test_store_that_is_not_there_yet_is_not_wrong_and_not_made(place):

@@ -98,6 +98,14 @@ def test_run_is_found_by_the_beginning_of_its_name(store):
         get_run(store, "2026")
     with raises_code(UnknownNameError, "unknown-run", "'20260102-b'"):
         get_run(store, "20260102-c")
+    with raises_code(UnknownNameError, "unknown-run", "'latest'"):
+        get_run(store, "lastest")
+
+
+def test_latest_is_not_suggested_where_there_is_no_run(store):
+    with raises_code(UnknownNameError, "unknown-run") as caught:
+        get_run(store, "lastest")
+    assert "latest" not in caught.value.known
 
 
 def test_keys_verify(store):
