@@ -13,7 +13,7 @@ PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences docs chaos certificates bench bench-scale bench-encoder bench-gpu calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-encoder bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -49,6 +49,10 @@ schema: $(VENV)/.dev
 
 licences: $(VENV)/.dev
 	$(BIN)/python tests/licences.py
+
+# The pages of settings, options and measures, from the code.
+reference: $(VENV)/.dev
+	PREJUDGE_PLUGINS=none $(BIN)/python -m tests.reference_pages
 
 # The versions of constraints.txt with hashes; it fails where that file and pyproject.toml do not fit together.
 lock: .build/lock/bin/uv

@@ -1,0 +1,31 @@
+"""The pages of docs/reference say what stands in the code, each thing once, and each adapter's page leads there."""
+
+import pytest
+
+from .docs_pages import ROOT
+from .reference_pages import FOLDER, PAGES, built_in
+
+ADAPTERS = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if page.stem not in ("dialects", "new")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_up_to_date(name):
+    assert (FOLDER / name).read_text("utf-8") == PAGES[name](built_in()), "run `make reference`"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_row_has_a_meaning(name):
+    rows = [line for line in PAGES[name](built_in()).splitlines() if line.startswith("| `")]
+    assert len(rows) > 90 and all(row.split(" | ")[-1].strip("| ") for row in rows)
+
+
+def test_pages_have_all_that_the_package_offers():
+    plugins = built_in()
+    settings = PAGES["settings.md"](plugins)
+    assert all(f"`{name}`" in settings for name in plugins.offers["adapter"])
+    assert all(f"`{name}`" in PAGES["options.md"](plugins) for name in plugins.offers["probe"])
+
+
+@pytest.mark.parametrize("page", ADAPTERS, ids=lambda page: page.stem)
+def test_page_of_an_adapter_leads_to_its_settings(page):
+    assert "](../reference/settings.md#" in page.read_text("utf-8")
