@@ -13,6 +13,7 @@ from typing import Any
 
 import calibrate_leans
 import msgspec
+from calibration_page import table
 from simulations import (
     RANKED,
     SEED,
@@ -134,13 +135,10 @@ def _designed(design: Design) -> dict[str, Any]:
     return {"clusters": design.clusters, "answers": f"{noise}, spread {design.spread:g}"}
 
 
-def markdown(section: Section) -> str:
-    """Return a section; rates that are not what they should be are bold."""
-    names = list(section.rows[0])
-    lines = [f"## {section.title}", "", section.text, "", f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
-    for row in section.rows:
-        lines.append("| " + " | ".join(_cell(value, _judges(section, name)) for name, value in row.items()) + " |")
-    return "\n".join(lines)
+def markdown(section: Section, page: Path | None = None) -> str:
+    """Return a section; rates that are not what they should be are bold. With a page, long tables are beside it."""
+    rows = [{name: _cell(value, _judges(section, name)) for name, value in row.items()} for row in section.rows]
+    return "\n".join([f"## {section.title}", "", section.text, "", *table(section.title, rows, page)])
 
 
 def _judges(section: Section, name: str) -> tuple[float, float] | None:
@@ -164,7 +162,7 @@ def main() -> None:
     if asked.leans and asked.write:
         page |= titled(asked.write.read_text(encoding="utf-8"))
     for section in words_that_lean(asked.studies // 4) if asked.leans else sections(asked.studies):
-        page[section.title] = markdown(section)
+        page[section.title] = markdown(section, asked.write)
         print(f"{time.perf_counter() - start:6.0f} s  {section.title}", flush=True)
         if asked.write:
             asked.write.write_text("\n\n".join(page.values()) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from prejudge.core.calibration.page import draw, excerpt, marks
+from prejudge.core.calibration.page import brief, draw, excerpt, marks
 from prejudge.core.catalogue.certificates import read_certificate
 from prejudge.core.catalogue.digests import FOLDER
 from prejudge.core.report.figures import export
@@ -41,12 +41,13 @@ def write_pages() -> None:
     FIGURES.mkdir(exist_ok=True)
     for path in packaged():
         certificate = read_certificate(path)
-        begin, end = marks(certificate.study)
         for page in PAGES.glob("*.md"):
-            text = page.read_text("utf-8")
-            if begin in text:
-                before, _, rest = text.partition(begin)
-                page.write_text(before + excerpt(certificate) + rest.partition(end)[2], "utf-8")
+            for part, shown in (("certificate", excerpt(certificate)), ("verdict", brief(certificate))):
+                begin, end = marks(certificate.study, part)
+                text = page.read_text("utf-8")
+                if begin in text:
+                    before, _, rest = text.partition(begin)
+                    page.write_text(before + shown + rest.partition(end)[2], "utf-8")
         (FIGURES / f"{certificate.study}.svg").write_bytes(export(draw(certificate), "svg"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,9 @@ def options_page(plugins: Plugins) -> str:
         "",
         WRITTEN,
         "",
-        "Given with `--set NAME=VALUE` (`--data FILE` sets `data`). An option of a metric may be written with the name of "
-        "the metric, `--set subtle.alpha=0.01`, and `prejudge score` can change it later; one of a probe belongs to the "
-        "run. A study file sets both, and may set other defaults: `prejudge plan STUDY` shows those in force.",
+        "Given with `--set NAME=VALUE` (`--data FILE` sets `data`). An option of a metric may be written with the name "
+        "of the metric, `--set subtle.alpha=0.01`, and `prejudge score` can change it later; one of a probe belongs to "
+        "the run. A study file sets both, and may set other defaults: `prejudge plan STUDY` shows those in force.",
         "",
         "## Probes",
     ]
@@ -188,6 +189,7 @@ def measures_page(plugins: Plugins) -> str:
 PAGES = {"settings.md": settings_page, "options.md": options_page, "measures.md": measures_page}
 
 
+@cache
 def built_in() -> Plugins:
     """Return what the package itself offers."""
     return Plugins(Catalogue.load(None).registry, found=built_in_plugins())

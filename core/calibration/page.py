@@ -48,18 +48,31 @@ def main_table(certificate: Certificate) -> list[str]:
     return [*_table(head, [_fair_row(certificate, group) for group in _fair(certificate)])]
 
 
-def marks(study: str) -> tuple[str, str]:
-    """Return what stands around the part about a certificate in the page of a study."""
-    return f"<!-- certificate of {study}: written by benchmarks/certificates.py -->", f"<!-- end of {study} -->"
+def marks(study: str, part: str = "certificate") -> tuple[str, str]:
+    """Return what stands around the part about a certificate in a page of a study."""
+    end = study if part == "certificate" else f"{part} of {study}"
+    return f"<!-- {part} of {study}: written by benchmarks/certificates.py -->", f"<!-- end of {end} -->"
 
 
 def excerpt(certificate: Certificate) -> str:
-    """Return what the page of a study shows of its certificate, with its marks."""
+    """Return what the details of a study show of its certificate, with its marks."""
     begin, end = marks(certificate.study)
     made = f"`prejudge calibrate {certificate.study}`, {certificate.made}, {certificate.requests:,} requests a study."
-    words = f"{made} [What the columns mean](../guides/calibrate.md#the-certificate)."
+    words = f"{made} [What models and columns mean](../guides/calibrate.md#the-certificate)."
+    head = ("model", "studies", "number", "shown", "any shown", "neutral covered", "shift", "missing")
+    groups = _fair(certificate)
+    rows = [(name, *rest) for name, _, *rest in (_fair_row(certificate, g) for g in groups if not g.unchanged)]
+    same = ", ".join(f"`{group.null}`" for group in groups if group.unchanged)
+    unchanged = ("", f"Not changed by {same}.") if same else ()
     figure = f"![False positives by fair model]({FOLDER}/{certificate.study}.svg)"
-    return "\n".join([begin, "", words, "", verdict(certificate), "", *main_table(certificate), "", figure, "", end])
+    table = _table(head, rows)
+    return "\n".join([begin, "", words, "", verdict(certificate), "", *table, *unchanged, "", figure, "", end])
+
+
+def brief(certificate: Certificate) -> str:
+    """Return what the page of a study says of its certificate, with its marks."""
+    begin, end = marks(certificate.study, "verdict")
+    return "\n".join([begin, "", f"`{certificate.study}`: {verdict(certificate)}", "", end])
 
 
 def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
