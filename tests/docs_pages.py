@@ -38,6 +38,12 @@ def blocks(language: str) -> list[Block]:
     return [block for page in PAGES for block in blocks_of(page) if block.language == language]
 
 
+def words(text: str) -> int:
+    """Return the number of words: what has a letter or a figure, without comments."""
+    shown = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    return sum(re.search(r"[^\W_]", word) is not None for word in shown.split())
+
+
 def name_of(page: Path) -> str:
     """Return a page's path from the root."""
     return str(page.relative_to(ROOT))

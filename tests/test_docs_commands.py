@@ -39,6 +39,7 @@ SPENDING = {"run", "resume"}
 """Commands that end with 3 where a budget of theirs is spent."""
 NEEDS = {
     "docs/studies/attractiveness.md": ("PIL",),
+    "docs/studies/dora-details.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/dora.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/indicasa.md": ("sentence_transformers",),
     "docs/train-encoder.md": ("sentence_transformers", "sklearn"),
@@ -48,6 +49,7 @@ ANSWERED = {"prejudge cache prune --run": "y\n", "prejudge trust": "y\n"}
 """What a person says to a command that asks, by how it begins."""
 BEFORE = {
     "prejudge tuples agree ana.csv": lambda: made.sheets(Path.cwd()),
+    "prejudge score latest --set dora-associations.method=fisher": lambda: asked(("dora-t2t",)),
     "prejudge associations RUN OTHER": lambda: asked(("dora-t2t",)),
     "prejudge levels sheet": lambda: judged(),
     "prejudge levels agree anna.csv": lambda: made.levels(Path.cwd()),
