@@ -145,17 +145,16 @@ def page() -> str:
     found = packages()
     used = {name: (licence, extras) for name, (licence, extras) in found.items() if set(extras) - TOOLS}
     tools = {name: licence for name, (licence, _) in found.items() if name not in used}
-    rows = [(name, licence, _extras(extras)) for name, (licence, extras) in used.items()]
-    limits = [(name, found[name][0], reason) for name, reason in REASONS.items()]
+    limits = [(name, found[name][0], _extras(found[name][1]), reason) for name, reason in REASONS.items()]
     return "\n".join(
         (
             INTRODUCTION,
             "## Packages\n",
-            "`base` is an installation without extras.\n",
-            _table(("package", "licence", "extras"), rows),
+            "Those of an installation without extras are in italics.\n",
+            _table(("licence", "packages"), _by_licence(used)),
             "\n## Licences with conditions, and none\n",
             _table(
-                ("package", "licence", "why it is needed all the same"),
+                ("package", "licence", "extras", "why it is needed all the same"),
                 limits,
             ),
             "\n## Data and word lists that studies use\n",
@@ -164,10 +163,18 @@ def page() -> str:
             _table(("data", "licence"), _own_data()),
             "\n## Packages for work on this project\n",
             "Only `docs` and `dev` install these.\n",
-            _table(("package", "licence"), list(tools.items())),
+            _table(("licence", "packages"), _by_licence({name: (licence, []) for name, licence in tools.items()})),
             "",
         )
     )
+
+
+def _by_licence(found: dict[str, tuple[str, list[str]]]) -> list[tuple[str, str]]:
+    """Return each licence with its packages; those of every installation are in italics."""
+    groups: dict[str, list[str]] = {}
+    for name, (licence, extras) in found.items():
+        groups.setdefault(licence, []).append(f"*{name}*" if BASE in extras else name)
+    return [(licence, ", ".join(names)) for licence, names in sorted(groups.items(), key=lambda item: -len(item[1]))]
 
 
 def _extras(extras: list[str]) -> str:

@@ -1,0 +1,38 @@
+"""The documentation stays short: what is written by hand, and what a stranger reads first."""
+
+import re
+
+import pytest
+
+from .docs_pages import PAGES, ROOT, name_of, words
+
+WRITTEN_BY = {
+    "docs/calibration.md": "make calibrate",
+    "docs/licences.md": "make licences",
+    "docs/reference/measures.md": "make reference",
+    "docs/reference/options.md": "make reference",
+    "docs/reference/settings.md": "make reference",
+}
+"""Pages that a program writes, and what they say of it."""
+MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 950}
+"""Words of the pages that are read first."""
+WHOLE = 68_500
+"""Words of all pages that are written by hand."""
+
+
+def test_documentation_is_no_book():
+    lengths = {name_of(page): words(page.read_text("utf-8")) for page in PAGES if name_of(page) not in WRITTEN_BY}
+    longest = sorted(lengths.items(), key=lambda item: -item[1])[:5]
+    assert sum(lengths.values()) <= WHOLE, f"shorten, or move facts to where they are written from the code: {longest}"
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_first_pages_are_short(name):
+    assert words((ROOT / name).read_text("utf-8")) <= MOST[name]
+
+
+@pytest.mark.parametrize("name", WRITTEN_BY)
+def test_page_says_what_writes_it(name):
+    text = (ROOT / name).read_text("utf-8")
+    assert WRITTEN_BY[name] in text
+    assert re.search(rf"^{WRITTEN_BY[name].partition(' ')[2]}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
