@@ -30,6 +30,12 @@ from .shared import published_option, read_assignments, registry_option, runs_op
     "--allow-different", is_flag=True, help="Compare the common units of runs with different options or data."
 )
 @published_option
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    metavar="POINTS",
+    help="Difference in percentage points below which a difference does not matter.",
+)
 @click.option("--ranks", is_flag=True, help="Rank the models in several studies, and test whether the ranks agree.")
 @set_option
 @store_option
@@ -39,6 +45,7 @@ def compare(
     names: tuple[str, ...],
     assignments: tuple[str, ...],
     published: tuple[str, ...],
+    margin: float | None,
     all_pairs: bool,
     allow_different: bool,
     **where: Any,
@@ -53,6 +60,7 @@ def compare(
         all_pairs=all_pairs,
         allow_different=allow_different,
         assignments=read_assignments(assignments, None),
+        margin=margin,
         published=published,
     )
     with Store(where["store"], writable=False) as store:

@@ -1,4 +1,4 @@
-"""A comparison on the terminal: notes, tables of differences or of ranks, the conclusion, the path of the report."""
+"""A comparison on the terminal: notes, what it says, tables of differences or of ranks, the path of the report."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from rich.table import Table
 
 from ..compare import Comparison, Difference
 from ..compare.beside import PUBLISHED
+from ..compare.differences import words_of
 from ..contracts.estimates import Estimate
+from ..contracts.sizes import size_of
 from ..contracts.words import interval, number, p_value
-from .results import UNITS, levels, note_on_p
+from .results import UNITS, note_on_p
 from .terminal import terminal
 
 CAPTION = "difference: over the units that both runs answered"
@@ -26,13 +28,13 @@ def show_comparison(comparison: Comparison, report: Path) -> int:
     console = terminal()
     for note in comparison.notes:
         console.print(f"Note: {note}")
+    if comparison.conclusion:
+        console.print(comparison.conclusion)
     shown = comparison.headline or comparison.differences
     for table in _tables(comparison.ranked, shown[:ROWS]):
         console.print(table)
     if rest := len(comparison.differences) - len(shown[:ROWS]):
         console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
-    if comparison.conclusion:
-        console.print(comparison.conclusion)
     for listing in comparison.listings:
         path = report.with_name(f"{listing.name}.csv")
         console.print(f"{listing.title}: {listing.frame.height:,} rows in {path}", soft_wrap=True)
@@ -71,8 +73,11 @@ def _table(title: str, differences: Sequence[Difference]) -> Table:
         table.add_column(name, overflow="fold")
     for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
         table.add_column(name, justify="right")
+    if not beside:
+        table.add_column("says")
     for difference in differences:
-        table.add_row(*_row(difference))
+        said = () if beside else (str(size_of(difference.estimate)),)
+        table.add_row(*_row(difference), *said)
     return table
 
 
@@ -92,8 +97,7 @@ def rank_table(estimates: Sequence[Estimate]) -> Table:
 def _row(difference: Difference) -> tuple[str, ...]:
     e = difference.estimate
     return (
-        f"{e.metric} ({UNITS.get(e.unit, e.unit)})" if e.unit else e.metric,
-        levels({name: level for name, level in e.group.items() if name not in ("run", "against")}),
+        *words_of(e.replace(unit=UNITS.get(e.unit, e.unit))),
         number(difference.first),
         number(difference.second),
         number(e.value),

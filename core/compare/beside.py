@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ..catalogue.published import Published, references
+from ..catalogue.published import ALL, Published, references
+from ..catalogue.study import Catalogue
 from ..contracts import Estimate
+from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat
 from ..contracts.records import Scalar
 from ..scoring.score import Scores
@@ -31,6 +33,13 @@ def label_of(model: str) -> str:
     return model if model.endswith(")") else f"{model} (published)"
 
 
+def published_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> Sequence[Published]:
+    """Return the values that are published for the runs' study."""
+    study = next(iter(runs.values())).manifest.study
+    entry = catalogue.registry.studies.get(study.name)
+    return entry.published if entry else study.published
+
+
 def set_beside(runs: Mapping[str, Scores], published: Sequence[Published], names: Sequence[str]) -> list[Difference]:
     """Return what the runs' estimates differ by from the published values of some models, in the order of the models.
 
@@ -48,6 +57,37 @@ def set_beside(runs: Mapping[str, Scores], published: Sequence[Published], names
                     group: dict[str, Scalar] = {"run": label, "against": label_of(model), **e.group}
                     found.append(Difference(_apart(e, e.value, value, group), value.value, e.value))
     return found
+
+
+def printed(runs: Mapping[str, Scores], published: Sequence[Published]) -> dict[str, list[Estimate]]:
+    """Return the values that papers print for models where a run has an estimate, by model; none if nothing is."""
+    try:
+        values = references(published, [ALL])
+    except UsageError:
+        return {}
+    own = {key_of(e.metric, e.group): e for s in runs.values() for found in s.estimates.values() for e in found}
+    shown: dict[str, list[Estimate]] = {}
+    for model, found in values.items():
+        by_key = {key_of(value.measure, value.group): value for value in reversed(found)}
+        if known := [_printed(value, own[key]) for key, value in by_key.items() if key in own]:
+            shown[label_of(model)] = known
+    return shown
+
+
+def _printed(value: Published, e: Estimate) -> Estimate:
+    low, high = _ends(value, e) or (None, None)
+    return Estimate.from_flat(
+        metric=e.metric,
+        group=dict(e.group),
+        value=value.value,
+        neutral=e.neutral,
+        unit=e.unit,
+        low=low,
+        high=high,
+        n=value.n or 0,
+        label=e.label,
+        note=value.source or "source not stated",
+    )
 
 
 def _apart(e: Estimate, own: float, value: Published, group: dict[str, Scalar]) -> Estimate:
@@ -71,6 +111,8 @@ def _apart(e: Estimate, own: float, value: Published, group: dict[str, Scalar]) 
         n=e.n,
         caveats=(Caveat.UNTESTED,),
         topic=e.topic,
+        label=e.label,
+        meaning=e.meaning,
         facts={PUBLISHED: value.source or "source not stated"},
         note="; ".join(filter(None, said)),
     )

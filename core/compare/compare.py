@@ -16,13 +16,17 @@ from ..contracts import Chart, Estimate, Listing, Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, with_neutral
 from ..contracts.options import build_options
+from ..contracts.sizes import with_margin
+from ..contracts.words import MARGIN
 from ..scoring.reasoning import Reasoned, reasoned
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
+from ..statistics.inference import PERCENT
 from ..store import Store, get_run
-from .beside import PUBLISHED, in_words, set_beside
+from .beside import PUBLISHED, in_words, published_of, set_beside
 from .check import by_study, ensure_comparable
 from .differences import POINTS, Difference
+from .drawn import each_once, forests, side_by_side
 from .pair import Units, families, groups_in, key_of, pair, units_of
 
 PAIRED = "paired-difference"
@@ -45,6 +49,8 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Compare the shared trials of runs with different options or data."""
     assignments: Mapping[str, Any] = {}
     """`METRIC.option`, of the study's metrics or of `paired-difference`."""
+    margin: float | None = None
+    """Difference in percentage points below which it does not matter; a margin of the measure itself counts without."""
     published: tuple[str, ...] = ()
     """Models whose published values are set beside the runs; `all` is every model that has some. One run is enough."""
 
@@ -117,6 +123,7 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
     found: list[Difference] = []
     headline: list[Difference] = []
     charts: list[Chart] = []
+    drawn: list[Chart] = []
     said: list[str] = []
     methods = [metric.methods(settings)]
     fewest = 1 if options.published else 2
@@ -133,7 +140,8 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
         beside = _beside(catalogue, own, options)
         found += beside
         headline += [d for d in [*apart, *beside] if key_of(d.estimate.metric, _own(d.estimate.group)) in shown]
-        charts += _levels(catalogue, own, metric)
+        charts += forests(own, published_of(catalogue, own))
+        drawn += side_by_side(catalogue, own)
         said += [in_words(beside)] if beside else []
     notes += _reasoning_notes(runs)
     found, headline = (_doubted(runs, part) for part in (found, headline))
@@ -148,7 +156,7 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
         conclusion=" ".join([*([metric.conclude(paired)] if paired else []), *said]),
         notes=tuple(notes),
         methods=tuple(dict.fromkeys(methods)),
-        charts=(*charts, *metric.figures(top)),
+        charts=each_once([*charts, *metric.figures(top), *drawn]),
         listings=listings,
     )
 
@@ -199,24 +207,7 @@ def listings_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> tuple[Listi
 
 def _beside(catalogue: Catalogue, runs: Mapping[str, Scores], options: CompareOptions) -> list[Difference]:
     """Return the differences from published models, if some are named."""
-    if not options.published:
-        return []
-    study = next(iter(runs.values())).manifest.study
-    entry = catalogue.registry.studies.get(study.name)
-    return set_beside(runs, entry.published if entry else study.published, options.published)
-
-
-def _levels(catalogue: Catalogue, runs: Mapping[str, Scores], paired: Metric) -> list[Chart]:
-    """Draw the main measures of all runs side by side, with the metric's own figure or as plain marks."""
-    charts = []
-    for name in next(iter(runs.values())).estimates:
-        metric: Metric = catalogue.plugins.load("metric", name)()
-        with blamed(catalogue.plugins.offers["metric"][name].plugin, f"figures of metric {name!r}"):
-            found = {label: scores.estimates[name] for label, scores in runs.items()}
-            charts += metric.side_by_side(found) or paired.side_by_side(
-                {label: metric.headline(estimates) for label, estimates in found.items()}
-            )
-    return charts
+    return set_beside(runs, published_of(catalogue, runs), options.published) if options.published else []
 
 
 def _own(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,9 +238,20 @@ def _compare_metric(
             group = {"run": run, "against": against, **e.group}
             made = tested.get(key_of(e.metric, group)) or _untested(values[key], e, group)
             note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
-            made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note)
+            named = {"label": e.label, "meaning": e.meaning, "direction": e.direction}
+            made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note, **named)
+            made = with_margin(made, _margin(options, values[key], e))
             found.append(Difference(made, values[key].value, e.value))
     return found
+
+
+def _margin(options: CompareOptions, *estimates: Estimate) -> float | None:
+    """Return below which a difference does not matter: as asked for shares, else the greatest of the measure's own."""
+    scale = PERCENT.get(estimates[0].unit)
+    if options.margin is not None and scale is not None:
+        return options.margin * scale
+    own = [e.facts.get(MARGIN) for e in estimates]
+    return max((float(one) for one in own if isinstance(one, int | float)), default=None)
 
 
 def _frame(

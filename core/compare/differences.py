@@ -8,6 +8,7 @@ from ..contracts import Estimate
 
 POINTS = {"%": "percentage points"}
 """The unit of a difference, where it is not that of the values."""
+ENDS = ("run", "against")
 
 
 class Difference(NamedTuple):
@@ -17,3 +18,9 @@ class Difference(NamedTuple):
     """Its group has `run` and `against`, then the measure's own."""
     first: float | None
     second: float | None
+
+
+def words_of(e: Estimate) -> tuple[str, str]:
+    """Return what a difference is of, in words: the measure with its unit, and the levels of the group."""
+    levels = ", ".join(str(level) for name, level in e.group.items() if name not in ENDS)
+    return f"{e.label or e.metric}{f' ({e.unit})' if e.unit else ''}", levels or "all"

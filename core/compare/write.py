@@ -16,6 +16,7 @@ from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
 from ..scoring.score import estimates_frame
 from .compare import Comparison
+from .markdown import markdown
 
 T = TypeVar("T")
 TABLES: tuple[Format, ...] = ("parquet", "csv")
@@ -49,6 +50,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
             write_bytes(encode(frame, kind), place / f"{name}.{kind}")
     manifests = {label: scores.manifest for label, scores in comparison.runs.items()}
     write_bytes(msgspec.json.format(msgspec.json.encode(manifests), indent=2), place / "manifests.json")
+    write_bytes(markdown(comparison).encode(), place / "comparison.md")
     return write(_content(comparison), place, FIGURES)
 
 

@@ -18,6 +18,8 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.metric import CROSSED
 from ...core.contracts.records import Scalar
+from ...core.contracts.sizes import Size, size_of
+from ...core.contracts.words import MARGIN, number
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.effects import contrast_statistics
@@ -33,24 +35,40 @@ ROWS = 60
 NAMED = 3
 """Number of differences that the conclusion names."""
 CAPTION = (
-    "Difference from the baseline run with its interval. Full marks: significant after correction. Hollow circles: not"
-    " significant. Hollow diamonds: no interval, because the runs agree in every cluster or the measure is not a mean"
-    " of units."
+    "Difference from the first run with its interval; right of the dashed line the run's value is greater. Full marks"
+    " are significant after correction. A hollow mark does not show that there is no difference; a diamond has no"
+    " interval, because the runs agree in every cluster or the measure is not a mean of units."
 )
+
+
+def _part(size: Size, found: Sequence[Estimate]) -> dict[str, Any]:
+    """Return what the conclusion says of the differences of one size: the largest are named where they are shown."""
+    by_effect = sorted(found, key=lambda e: -abs(e.effect.value or 0.0))
+    named = [(e, ", ".join([_titled(e), *_cell(e.group)])) for e in by_effect if e.shown][:NAMED]
+    margins = list(dict.fromkeys(f"the margin of {e.facts.get(MARGIN)} {e.unit}".rstrip() for e in found))
+    margin = margins[0] if len(margins) == 1 else "their margins"
+    units = {e.unit for e in found}
+    ends = [abs(end) for e in found for end in (e.low, e.high) if end is not None]
+    reach = f"{number(max(ends))} {units.pop()}".rstrip() if ends and len(units) == 1 else ""
+    return {"size": size, "found": found, "named": named, "margin": margin, "reach": reach}
+
+
+def _titled(e: Estimate) -> str:
+    return e.label or e.metric
 
 
 def _chart(metric: str, estimates: Sequence[Estimate]) -> Chart:
     several = len({(e.group["run"], e.group["against"]) for e in estimates}) > 1
     points = [Point(_label(e, several), e.value, e.low, e.high, e.shown) for e in estimates[:ROWS]]
-    unit = estimates[0].unit
-    panel = Panel(metric, f"difference{f' ({unit})' if unit else ''}", points)
+    unit, title = estimates[0].unit, _titled(estimates[0])
+    panel = Panel(title, f"difference{f' ({unit})' if unit else ''}", points)
     rest = f" The first {ROWS} of {len(estimates)}." if len(estimates) > ROWS else ""
     runs = "" if several else f": {_runs(estimates[0])}"
-    return Chart(f"differences-{metric}", f"Differences in {metric}{runs}", CAPTION + rest, forest([panel]))
+    return Chart(f"differences-{metric}", f"Differences: {title}{runs}", CAPTION + rest, forest([panel]))
 
 
 def _label(estimate: Estimate, several: bool) -> str:
-    return ", ".join([*([_runs(estimate)] if several else []), *_cell(estimate.group)]) or estimate.metric
+    return ", ".join([*([_runs(estimate)] if several else []), *_cell(estimate.group)]) or "all"
 
 
 def _runs(estimate: Estimate) -> str:
@@ -156,13 +174,11 @@ class PairedDifference(DeclaredMetric):
         return [_named(e, groups[e.group[CELL]]) for e in self.measured(rows, options)]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State how many differences were tested, how many are significant, and the largest by effect size."""
-        tested = [e for e in estimates if e.p_adjusted is not None]
-        shown = sorted((e for e in tested if e.shown), key=lambda e: -abs(e.effect.value or 0.0))
-        least = min((e.p_adjusted for e in tested if e.p_adjusted is not None), default=None)
-        named = [(e, ", ".join(_cell(e.group))) for e in shown[:NAMED]]
-        told = {"tested": tested, "shown": shown, "least": least, "named": named}
-        return rendered(str(__package__), "paired.conclusion.md.j2", **told)
+        """State which differences matter: significant and larger than their margin, small, or not shown."""
+        tested = [e for e in estimates if size_of(e) is not Size.UNTESTED]
+        by_size = {size: [e for e in tested if size_of(e) is size] for size in Size}
+        parts = [_part(size, found) for size, found in by_size.items() if found]
+        return rendered(str(__package__), "paired.conclusion.md.j2", tested=tested, parts=parts)
 
     def methods(self, options: PairedDifferenceOptions) -> str:
         """Describe how the differences were tested."""

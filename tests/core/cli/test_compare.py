@@ -56,7 +56,7 @@ def test_compare_shows_and_writes_differences(prejudge, runs, place, tmp_path):
     done = prejudge("compare", *runs, "--set", PAIRED, "--runs", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "reference-masked-biased (second) minus reference-masked-fair (first)" in done.stdout
-    assert "of 18 tested differences" in " ".join(done.stdout.split())
+    assert "18 differences were tested." in " ".join(done.stdout.split())
     (folder,) = tmp_path.iterdir()
     frame = pl.read_parquet(folder / "differences.parquet").filter(metric="favouritism_log_odds")
     assert frame.height == 6 and frame["value"].min() > 2

@@ -20,6 +20,7 @@ from prejudge.core import compare as door
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.charts.numbers import numbers_of
 from prejudge.core.cli.comparison import rank_table
 from prejudge.core.compare import (
     CompareOptions,
@@ -34,6 +35,7 @@ from prejudge.core.compare.beside import in_words, set_beside
 from prejudge.core.compare.write import largest
 from prejudge.core.contracts import Estimate, Listing
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
+from prejudge.core.contracts.estimates import Measure
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
@@ -268,6 +270,35 @@ def test_page_of_many_pairs_shows_the_largest_differences_by_group_first():
     assert len(three.estimates) == 66
     pair = comparison([("b", "a")])
     assert largest(pair) == ([d.estimate for d in pair.headline], "")
+
+
+def test_margin_says_which_differences_matter_in_words_without_identifiers(comparing, run_study, store, tmp_path):
+    UnitLength.measures = {"mean_length": Measure("Mean <b>length</b>", unit="%")}
+    try:
+        names = two_runs(run_study)
+        (mean, longest) = compare(comparing, store, names, msgspec.structs.replace(QUICK, margin=2.0)).differences
+        wide = compare(comparing, store, names, msgspec.structs.replace(QUICK, margin=4.0))
+        page = write_comparison(wide, tmp_path)
+    finally:
+        del UnitLength.measures
+    assert (mean.estimate.facts["margin"], mean.estimate.facts["within_margin"]) == (2.0, False)
+    assert "margin" not in longest.estimate.facts
+    assert "mean_length" not in wide.conclusion and "Mean <b>length</b>" in wide.conclusion
+    told = page.with_name("comparison.md").read_text("utf-8")
+    assert "Mean &lt;b&gt;length" in told and "<b>" not in told and "| fake |" in told
+    assert "<b>length" not in page.read_text("utf-8")
+
+
+def test_printed_values_are_grey_marks_without_being_asked_for(comparing, run_study, store):
+    names = two_runs(run_study)
+    study = score(comparing, store, names[0]).manifest.study.name
+    values = (Published("mean_length", 2.0, model="M"), Published("absent", 1.0, model="N"))
+    comparing.registry.studies[study] = msgspec.structs.replace(comparing.registry.studies[study], published=values)
+    done = compare(comparing, store, names, QUICK)
+    assert [chart.name for chart in done.charts] == ["levels-mean_length", "differences-mean_length"]
+    (numbers,) = numbers_of(done.charts[0].figure)
+    assert [row[1] for row in numbers.rows] == ["fake", "other", "M (published)"]
+    assert len(done.differences) == 2  # nothing is subtracted from a printed value before that is asked for
 
 
 def test_unknown_option_of_the_comparison_is_named(comparing, run_study, store):

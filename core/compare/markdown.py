@@ -1,0 +1,44 @@
+"""A comparison as Markdown, for a pull request or an issue: what it says, then the differences of the main measures."""
+
+from __future__ import annotations
+
+from ..contracts.sizes import size_of
+from ..contracts.words import interval, number, p_value
+from ..report.markdown import escape, table
+from .beside import PUBLISHED
+from .compare import Comparison
+from .differences import Difference, words_of
+
+HEADS = ("measure", "group", "run", "against", "value", "of the other", "difference", "interval", "adjusted p", "says")
+NUMERIC = (4, 5, 6, 7, 8)
+ROWS = 60
+"""Most differences of the table; the files beside it have all."""
+
+
+def markdown(comparison: Comparison) -> str:
+    """Return the page; nothing that a model or a file said makes markup in it."""
+    shown = comparison.headline or comparison.differences
+    lines = [f"# {escape(comparison.title)}", "", *(f"{escape(text)}\n" for text in [comparison.conclusion] if text)]
+    lines += [f"- {escape(note)}" for note in comparison.notes]
+    if not comparison.ranked and shown:
+        lines += ["", *table(HEADS, map(_row, shown[:ROWS]), NUMERIC)]
+        rest = len(comparison.differences) - len(shown[:ROWS])
+        lines += [f"{rest:,} more differences are in `differences.csv`."] if rest else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(difference: Difference) -> tuple[str, ...]:
+    e = difference.estimate
+    measure, group = words_of(e)
+    return (
+        measure,
+        group,
+        str(e.group.get("run", "")),
+        str(e.group.get("against", "")),
+        number(difference.second),
+        number(difference.first),
+        number(e.value),
+        interval(e.low, e.high),
+        p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
+        "printed value, not tested" if e.facts.get(PUBLISHED) else str(size_of(e)),
+    )
