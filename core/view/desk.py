@@ -17,7 +17,7 @@ from ..report.export import encode
 from ..report.pictures import kind_of
 from ..statistics.labelled import rogan_gladen
 from ..store import get_run
-from .app import Handler, html, ready
+from .answering import Pages, html, ready
 from .exchanges import BESIDES, shown
 from .judged import LEVEL, judge
 from .labels import Sample, ensure_person, sample_of, samples_in, write_sample
@@ -29,7 +29,6 @@ USUAL = 200
 """Answers that are drawn unless somebody says otherwise."""
 MOST_CELLS = 12
 """Levels of a factor that is offered as a cell."""
-Pages = dict[str, tuple[tuple[str, ...], Handler]]
 
 
 def label_pages(samples: Path) -> Pages:

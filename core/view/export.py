@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 
 from ..contracts.errors import UsageError
 from ..engine.manifest import manifest_of
 from ..report.pictures import Picture, picture, within
 from ..report.render import policy
 from ..store import RunRow
+from .answering import Pages, ready, run_of, view_of
 from .exchanges import Shown, shown
 from .pages import page, style
 from .room import Room
@@ -62,3 +65,16 @@ def _picture(room: Room, sha256: str) -> Picture:
         return picture(room.store.blob(sha256))
     except UsageError as error:
         return Picture(problem=str(error).rstrip("."))
+
+
+def export(room: Room, request: Request) -> Response:
+    """Return the trials that fit as one file that needs nothing else."""
+    run, view = run_of(room, request), view_of(request)
+    index = ready(room, run)
+    name = f"{run.name}-answers.html".encode("ascii", "replace").decode().replace("?", "_")
+    return HTMLResponse(
+        exported(room, run, index, view), headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )
+
+
+PAGES: Pages = {"/run/{run}/export": (("GET",), export)}

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import msgspec
 import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
 
-from ..store import RunRow
+from ..store import RunRow, get_run
+from .answering import Pages, html, ready, view_of
+from .browsing import LISTED, PAGE, pages_around
 from .columns import Column, Filters, Found, Rows, find
+from .exchanges import shown
+from .marked import marked
 from .room import Room
 from .shelf import Index
+from .urls import PREFIX
 
 SAME, OTHER = "same words", "other words"
 KEPT = 2
@@ -59,3 +68,39 @@ def _pair(a: Index, b: Index) -> Pairing:
         if column.role in ("factor", "stage"):
             columns[name] = column.taken(ours)
     return Pairing(ours, theirs, columns, a.rows - len(ours), b.rows - len(ours))
+
+
+def compare(room: Room, request: Request) -> Response:
+    """Show two runs trial by trial: what each answered, and where they differ."""
+    first, second = (get_run(room.store, request.query_params.get(name, "")) for name in ("a", "b"))
+    view = view_of(request)
+    indices = [ready(room, run) for run in (first, second)]
+    paired: Pairing = pair(room, first, second, *indices)
+    found = paired.find(view.filters)
+    place = int(np.searchsorted(found.rows, view.start))
+    rows = found.rows[place : place + PAGE]
+    texts = [
+        shown(room.store, run, index, [int(one) for one in own[rows]])
+        for run, index, own in ((first, indices[0], paired.first), (second, indices[1], paired.second))
+    ]
+    beside = [(int(row), a, b, marked([a.words, b.words])) for row, a, b in zip(rows, *texts, strict=True)]
+    return html(
+        "compare.html",
+        title="Two runs",
+        first=first,
+        second=second,
+        base=f"/compare?{urlencode({'a': first.name, 'b': second.name})}",
+        view=view,
+        facets=found.facets,
+        beside=beside,
+        count=len(found.rows),
+        total=found.total,
+        place=place,
+        pages=pages_around(found.rows, place),
+        paired=paired,
+        listed=LISTED,
+        prefix=PREFIX,
+    )
+
+
+PAGES: Pages = {"/compare": (("GET",), compare)}
