@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 
 from ..catalogue.study import Catalogue
-from ..contracts.errors import MissingExtraError
+from ..contracts.errors import MissingExtraError, UsageError
 from ..store import Store, get_run
 from .completing import complete_run
 from .outlet import echo
@@ -29,10 +29,36 @@ from .shared import ensure_there, registry_option, runs_option, store_option
     metavar="FOLDER",
     help="Label the sample in this folder, and show nothing else: no store is needed.",
 )
+@click.option(
+    "--sheet",
+    default=None,
+    metavar="FILE",
+    help="Label the rows of this CSV file, in its first empty column. Needs --labels, and no store.",
+)
+@click.option("--labels", default="", metavar="A,B", help="The labels of --sheet.")
+@click.option("--question", default="", metavar="TEXT", help="The question of --sheet. Default: the column's name.")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="NAME=LEVEL",
+    help="Show the answers of RUN with this level of a factor, outcome or status. Repeatable.",
+)
 @store_option
 @runs_option
 @registry_option
-def view(name: str | None, port: int, opened: bool, samples: str, labelled: str | None, **where: Any) -> None:
+def view(
+    name: str | None,
+    port: int,
+    opened: bool,
+    samples: str,
+    labelled: str | None,
+    sheet: str | None,
+    labels: str,
+    question: str,
+    filters: tuple[str, ...],
+    **where: Any,
+) -> None:
     """Read every answer of a store in the browser, or those of RUN; label samples of them. Nothing leaves the machine.
 
     Ends with Ctrl-C.
@@ -43,7 +69,8 @@ def view(name: str | None, port: int, opened: bool, samples: str, labelled: str 
         from ..view.labels import Sample
         from ..view.room import Room
         from ..view.serve import serve
-        from ..view.urls import run_url
+        from ..view.sheets import sample_of_sheet
+        from ..view.urls import View, run_url
     except ImportError:
         raise MissingExtraError("prejudge view", "view") from None
 
@@ -54,11 +81,30 @@ def view(name: str | None, port: int, opened: bool, samples: str, labelled: str 
 
     if labelled is not None:
         sample = Sample(Path(labelled).resolve())
-        pages = label_pages(sample.folder.parent)
-        serve(application(None, pages), port, f"/label/{quote(sample.folder.name)}", ready)
-        return
-    ensure_there(where["store"])
-    with Store(where["store"], writable=False) as store:
-        landing = "/" if name is None else run_url(get_run(store, name).name)
-        room = Room(store, Catalogue.load(where["registry"]), Path(where["runs"]))
-        serve(application(room, sample_pages(Path(samples))), port, landing, ready)
+        serve(application(None, label_pages(sample.folder.parent)), port, f"/label/{quote(sample.folder.name)}", ready)
+    elif sheet is not None:
+        made = sample_of_sheet(sheet, Path(samples), labels.split(","), question)
+        pages = sample_pages(Path(samples), alone=True)
+        serve(application(None, pages), port, f"/sample/{quote(made.folder.name)}", ready)
+    else:
+        ensure_there(where["store"])
+        with Store(where["store"], writable=False) as store:
+            shown = View(filters=filters_of(name, filters)).query
+            landing = "/" if name is None else run_url(get_run(store, name).name, query=shown)
+            room = Room(store, Catalogue.load(where["registry"]), Path(where["runs"]))
+            serve(application(room, sample_pages(Path(samples))), port, landing, ready)
+    echo("Ended.")
+
+
+def filters_of(run: str | None, told: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the levels by column; raises `UsageError` for words without `=`, or without a run."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in told:
+        column, equals, level = one.partition("=")
+        if not equals or not column or run is None:
+            raise UsageError(
+                f"--filter {one!r} needs a run and NAME=LEVEL: prejudge view RUN --filter status=ok.",
+                code="view.filter",
+            )
+        found[column] = (*found.get(column, ()), level)
+    return found

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import polars as pl
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -16,19 +13,15 @@ from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..report.export import encode
 from ..report.pictures import kind_of
 from ..statistics.labelled import rogan_gladen
-from ..store import get_run
-from .answering import Pages, html, ready
-from .exchanges import BESIDES, shown
-from .judged import LEVEL, judge
-from .labels import Sample, ensure_person, sample_of, samples_in, write_sample
+from .answering import Pages, html
+from .corrected import LEVEL
+from .drawing import drawn, form
+from .judged import agreed, judge
+from .labels import Sample, ensure_person, sample_of, samples_in
 from .room import Room
-from .sampling import MOST_VERDICTS, Design, Drawn, Item, Sheet, draw, new_sample
-from .urls import number, read_view
-
-USUAL = 200
-"""Answers that are drawn unless somebody says otherwise."""
-MOST_CELLS = 12
-"""Levels of a factor that is offered as a cell."""
+from .sampling import Design
+from .sheets import completed, labels_frame
+from .urls import number
 
 
 def label_pages(samples: Path) -> Pages:
@@ -42,9 +35,9 @@ def label_pages(samples: Path) -> Pages:
     def label(_: Room | None, request: Request) -> Response:
         sample = sample_of(samples, request.path_params["sample"])
         if request.method == "POST":
-            form: dict[str, str] = request.state.form
-            sample.add(form.get("by", ""), form.get("item", ""), form.get("label", ""), form.get("note", ""))
-            return RedirectResponse(f"?{urlencode({'by': form['by']})}", status_code=303)
+            given: dict[str, str] = request.state.form
+            sample.add(given.get("by", ""), given.get("item", ""), given.get("label", ""), given.get("note", ""))
+            return RedirectResponse(f"?{urlencode({'by': given['by']})}", status_code=303)
         return _labelled(sample, request.query_params.get("by", ""), request.query_params.get("item"))
 
     return {
@@ -78,18 +71,24 @@ def _labelled(sample: Sample, by: str, place: str | None) -> Response:
     )
 
 
-def sample_pages(samples: Path) -> Pages:
-    """Return the pages for those who draw samples and read the results."""
+def sample_pages(samples: Path, *, alone: bool = False) -> Pages:
+    """Return the pages for those who draw samples and read the results; `alone`: there is no store to draw from."""
 
     def listed(_: Room, request: Request) -> Response:
         rows = list(map(_listed, samples_in(samples)))
         return html("samples.html", title="Samples to label", samples=rows, folder=str(samples))
 
     def new(room: Room, request: Request) -> Response:
-        return _drawn(room, samples, request) if request.method == "POST" else _form(room, request)
+        return drawn(room, samples, request) if request.method == "POST" else form(room, request)
 
     def results(_: Room, request: Request) -> Response:
         sample = sample_of(samples, request.path_params["sample"])
+        title = f"Sample {sample.folder.name}"
+        if not sample.is_drawn:
+            labels, sheet = sample.labels(), sample.sheet
+            people = {by: len(own) for by, own in labels.items()}
+            alpha = agreed(sheet.labels, [one.item for one in sheet.items], labels)
+            return html("sheet.html", title=title, sample=sample, sheet=sheet, people=people, agreement=alpha)
         asked = request.query_params
         other, problem = None, ""
         if all(asked.get(name) for name in ("right", "positives", "clear", "negatives", "label")):
@@ -99,7 +98,7 @@ def sample_pages(samples: Path) -> Pages:
                 problem = str(error)
         return html(
             "sample.html",
-            title=f"Sample {sample.folder.name}",
+            title=title,
             sample=sample,
             design=sample.design,
             sheet=sample.sheet,
@@ -116,11 +115,18 @@ def sample_pages(samples: Path) -> Pages:
             encode(labels_frame(sample), "csv"), media_type="text/csv", headers={"Content-Disposition": name}
         )
 
+    def sheet(_: Room, request: Request) -> Response:
+        sample = sample_of(samples, request.path_params["sample"])
+        name = f'attachment; filename="sheet-{sample.folder.name}.csv"'
+        return Response(completed(sample), media_type="text/csv", headers={"Content-Disposition": name})
+
+    drawing: Pages = {"/": (("GET",), listed)} if alone else {"/run/{run}/sample": (("GET", "POST"), new)}
     return {
+        **drawing,
         "/samples": (("GET",), listed),
-        "/run/{run}/sample": (("GET", "POST"), new),
         "/sample/{sample}": (("GET",), results),
         "/sample/{sample}/labels.csv": (("GET",), exported),
+        "/sample/{sample}/sheet.csv": (("GET",), sheet),
         **label_pages(samples),
     }
 
@@ -131,82 +137,10 @@ def _listed(sample: Sample) -> dict[str, Any]:
     try:
         row |= {"question": sample.sheet.question, "size": len(sample.sheet.items)}
         row["people"] = {by: len(own) for by, own in sample.labels().items()}
-        row["run"] = sample.design.run
+        row["run"] = "" if sample.sheet.column else sample.design.run
     except (DataError, OSError) as error:
         row["problem"] = str(error)
     return row
-
-
-def _form(room: Room, request: Request) -> Response:
-    run, view = get_run(room.store, request.path_params["run"]), read_view(request.query_params.multi_items())
-    index = ready(room, run)
-    found = index.find(view.filters, view.words, view.where)
-    offered = [c for c in index.columns.values() if c.codes is not None and c.kind == "levels"]
-    verdicts = [c for c in offered if c.role in ("outcome", "status") and 1 < len(c.levels) <= MOST_VERDICTS]
-    verdicts = verdicts or [index.columns["status"]]
-    chosen = request.query_params.get("verdict", "")
-    verdict = next((c for c in verdicts if c.name == chosen), sorted(verdicts, key=lambda c: c.role != "outcome")[0])
-    return html(
-        "draw.html",
-        title="Draw a sample",
-        run=run,
-        view=view,
-        count=len(found.rows),
-        verdicts=verdicts,
-        verdict=verdict,
-        cells=[c for c in offered if c.role == "factor" and 1 < len(c.levels) <= MOST_CELLS],
-        usual=min(USUAL, len(found.rows)),
-    )
-
-
-def _drawn(room: Room, samples: Path, request: Request) -> Response:
-    """Draw a sample as the form says, and lead to it."""
-    run, view = get_run(room.store, request.path_params["run"]), read_view(request.query_params.multi_items())
-    form: dict[str, str] = request.state.form
-    index = room.shelf.wait(run)
-    labels = tuple(dict.fromkeys(filter(None, (one.strip() for one in form.get("labels", "").splitlines()))))
-    if len(labels) < 2:
-        raise UsageError("A question needs two labels or more, one a line.", code="annotation.labels")
-    cells = [name.removeprefix("cell.") for name in form if name.startswith("cell.")]
-    seed = number(form.get("seed", "")) or secrets.randbelow(2**31)
-    rows = index.find(view.filters, view.words, view.where).rows
-    strata, drawn = draw(index, rows, form.get("verdict", "status"), cells, number(form.get("n", "")), seed)
-    items = shown(room.store, run, index, [row for row, _, _ in drawn])
-    names = [secrets.token_hex(5) for _ in drawn]
-    sample = new_sample()
-    design = Design(
-        sample=sample,
-        run=run.name,
-        head=(run.head or b"").hex(),
-        query=view.query,
-        verdict=form.get("verdict", "status"),
-        cells=tuple(cells),
-        seed=seed,
-        drawn=time.time(),
-        population=len(rows),
-        strata=tuple(strata),
-        items=tuple(
-            Drawn(name, row, one.trial, one.key, stratum, probability)
-            for name, one, (row, stratum, probability) in zip(names, items, drawn, strict=True)
-        ),
-    )
-    sheet = Sheet(
-        sample=sample,
-        question=form.get("question", "").strip()[:2000] or "Which label fits the answer?",
-        labels=labels,
-        seed=seed,
-        items=tuple(
-            Item(
-                name,
-                one.asked,
-                "\n\n".join(text for label, text in one.said if label not in ("reasoning", *BESIDES)),
-                tuple(dict.fromkeys(sha256 for _, sha256 in one.images)),
-            )
-            for name, one in zip(names, items, strict=True)
-        ),
-    )
-    made = write_sample(samples, design, sheet, room.store.blob)
-    return RedirectResponse(f"/sample/{made.folder.name}", status_code=303)
 
 
 def _counts(asked: Any) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -220,21 +154,3 @@ def _elsewhere(design: Design, label: str, sensitivity: tuple[int, int], specifi
         raise UnknownNameError("verdict", label, [stratum.verdict for stratum in design.strata])
     share = sum(s.size for s in design.strata if s.verdict == label) / design.population
     return rogan_gladen(share, design.population, sensitivity, specificity, LEVEL)
-
-
-def labels_frame(sample: Sample) -> pl.DataFrame:
-    """Return one row per label that counts, with how its item was drawn."""
-    design = sample.design
-    by_item = {one.item: one for one in design.items}
-    rows = []
-    for person, own in sample.labels().items():
-        for one in own.values():
-            drawn = by_item[one.item]
-            stratum = design.strata[drawn.stratum]
-            rows.append(
-                {"item": one.item, "trial": drawn.trial, "key": drawn.key, "row": drawn.row, **stratum.cell}
-                | {"verdict": stratum.verdict, "stratum": drawn.stratum, "stratum_size": stratum.size}
-                | {"probability": drawn.probability, "person": person, "label": one.label, "note": one.note}
-                | {"at": one.at}
-            )
-    return pl.DataFrame(rows or {"item": []}, infer_schema_length=None)

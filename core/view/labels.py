@@ -68,6 +68,19 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         """
         return _read(self.folder / DESIGN, Design)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Return whether it is a random sample of a run's answers, and its design is here."""
+        return (self.folder / DESIGN).is_file()
+
+    @cached_property
+    def alike(self) -> list[list[int]]:
+        """Return the places of the items in groups of those that look the same to people, who label them once."""
+        groups: dict[bytes, list[int]] = {}
+        for place, item in enumerate(self.sheet.items):
+            groups.setdefault(msgspec.json.encode((item.asked, item.said, item.images)), []).append(place)
+        return list(groups.values())
+
     def labels(self) -> dict[str, dict[str, Label]]:
         """Return the labels that count, by person and item.
 
@@ -97,7 +110,7 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         return found
 
     def add(self, by: str, item: str, label: str, note: str = "") -> None:
-        """Append a label, and flush it to the disk.
+        """Append a label of an item and of those that look the same, and flush it to the disk.
 
         Raises:
             UsageError: the name, the item or the label is none.
@@ -106,7 +119,9 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         ensure_person(by)
         if item not in {one.item for one in sheet.items} or label not in ("", *sheet.labels):
             raise UsageError(f"{_stray(Label(item, by, label))}.", code="annotation.label")
-        line = msgspec.json.encode(Label(item, by, label, note[:2000], time.time()))
+        places = next(group for group in self.alike if item in [sheet.items[place].item for place in group])
+        names, now = [sheet.items[place].item for place in places], time.time()
+        line = b"\n".join(msgspec.json.encode(Label(name, by, label, note[:2000], now)) for name in names)
         path = self.folder / f"labels-{run_name(by)}.jsonl"
         # Appended by the system, so that two processes do not write over each other.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
@@ -130,7 +145,8 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
     def order(self, by: str) -> list[int]:
         """Return the places of the items in the order of a person: random, and the same every time."""
         entropy = [self.sheet.seed, *by.encode()]
-        return [int(place) for place in np.random.default_rng(entropy).permutation(len(self.sheet.items))]
+        groups = np.random.default_rng(entropy).permutation(len(self.alike))
+        return [place for group in groups for place in self.alike[group]]
 
     def image(self, sha256: str) -> bytes:
         """Return an image of an item.
@@ -168,13 +184,13 @@ def sample_of(folder: Path, name: str) -> Sample:
     return found[name]
 
 
-def write_sample(folder: Path, design: Design, sheet: Sheet, image: Callable[[str], bytes]) -> Sample:
-    """Write a new sample, with its images.
+def write_sample(folder: Path, design: Design | None, sheet: Sheet, image: Callable[[str], bytes]) -> Sample:
+    """Write a new sample, with its images; that of a sheet has no design.
 
     Raises:
         UsageError: the folder cannot be written.
     """
-    place = folder / design.sample
+    place = folder / sheet.sample
     try:
         place.mkdir(parents=True)
         for sha256 in {one for item in sheet.items for one in item.images}:
@@ -182,7 +198,8 @@ def write_sample(folder: Path, design: Design, sheet: Sheet, image: Callable[[st
                 (place / f"{sha256}.image").write_bytes(image(sha256))
             except DataError:
                 continue  # the store has it not: the page says so
-        (place / DESIGN).write_bytes(msgspec.json.format(msgspec.json.encode(design), indent=1))
+        if design is not None:
+            (place / DESIGN).write_bytes(msgspec.json.format(msgspec.json.encode(design), indent=1))
         (place / SHEET).write_bytes(msgspec.json.format(msgspec.json.encode(sheet), indent=1))
     except OSError as error:
         raise UsageError(

@@ -54,18 +54,27 @@ class Room(msgspec.Struct, frozen=True, dict=True):
 
     def declared(self, run: RunRow, index: Index) -> list[tuple[str, ...]]:
         """Return the columns by which the study's measures make units and clusters of trials, if they say so."""
+        metrics = [metric for metric, _ in self._metrics(run)]
+        names = [getattr(getattr(one, "pivot", None), "index", "") for one in metrics]
+        names += [getattr(one, "row", "") for one in metrics]
+        known = [name for name in (*names, *self._ways(run)) if isinstance(name, str) and name in index.columns]
+        return [(name,) for name in dict.fromkeys(known)]
+
+    def clusters(self, run: RunRow, index: Index) -> list[str]:
+        """Return the columns by which the study's measures make clusters, if they say so."""
+        return [name for name in dict.fromkeys(self._ways(run)) if name in index.columns]
+
+    def _metrics(self, run: RunRow) -> list[tuple[Any, Any]]:
         try:
-            instrument = self.catalogue.instrument(as_made(self.catalogue, manifest_of(run)))
+            return list(self.catalogue.instrument(as_made(self.catalogue, manifest_of(run))).metrics.values())
         except PrejudgeError:
             return []
-        found: list[tuple[str, ...]] = []
-        for metric, options in instrument.metrics.values():
-            pivot = getattr(metric, "pivot", None)
-            names = [getattr(pivot, "index", ""), getattr(metric, "row", "")]
-            ways: tuple[str, ...]
+
+    def _ways(self, run: RunRow) -> list[str]:
+        found: list[str] = []
+        for metric, options in self._metrics(run):
             try:
-                ways = tuple(getattr(options, "ways", ()) or getattr(metric, "clusters", ()))
+                found += getattr(options, "ways", ()) or getattr(metric, "clusters", ())
             except PrejudgeError:
-                ways = ()
-            found += [(name,) for name in (*names, *ways) if isinstance(name, str) and name in index.columns]
-        return list(dict.fromkeys(found))
+                continue
+        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..contracts.errors import UsageError
 from .columns import Column, Rows
 from .shelf import Index
+from .spread import Way
 
 MOST_VERDICTS = 20
 MOST_STRATA = 400
@@ -28,6 +30,8 @@ class Stratum(msgspec.Struct, frozen=True):
     verdict: str
     size: int
     drawn: int
+    mean: float | None = None
+    """Of the verdicts, where they are numbers."""
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -40,6 +44,9 @@ class Drawn(msgspec.Struct, frozen=True):
     key: str
     stratum: int
     probability: float
+    value: float | None = None
+    """The verdict, where it is a number."""
+    factors: dict[str, Any] = {}
 
 
 class Design(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +65,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     population: int
     strata: tuple[Stratum, ...]
     items: tuple[Drawn, ...]
+    ways: tuple[Way, ...] = ()
+    """Clusters of the answers; none: intervals are for the answers of the run."""
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -65,12 +74,13 @@ class Item(msgspec.Struct, frozen=True):
 
     item: str
     asked: tuple[tuple[str, str], ...]
-    said: str
+    said: str | None
+    """None: the answer is not shown, since it is the verdict itself."""
     images: tuple[str, ...] = ()
     """sha256 of each."""
 
 
-class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+class Sheet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What those who label see: no model, no run, no verdict."""
 
     sample: str
@@ -79,6 +89,8 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     """Of the order in which each person sees the items."""
     items: tuple[Item, ...]
+    column: str = ""
+    """Of a sheet: the column that people fill in."""
 
 
 def strata_of(index: Index, rows: Rows, verdict: str, cells: Sequence[str]) -> tuple[list[Stratum], np.ndarray]:
@@ -109,7 +121,22 @@ def strata_of(index: Index, rows: Rows, verdict: str, cells: Sequence[str]) -> t
     for place, size in zip(first, sizes, strict=True):
         words = [column.word(int(rows[place])) or "" for column in columns]
         found.append(Stratum(dict(zip(cells, words, strict=False)), words[-1], int(size), 0))
+    if (numbers := numbers_of(columns[-1])) is not None:
+        own = [numbers[rows[combined == place]] for place in range(len(found))]
+        means = [float(values.mean()) if np.isfinite(values).all() else None for values in own]
+        found = [msgspec.structs.replace(one, mean=mean) for one, mean in zip(found, means, strict=True)]
     return found, combined
+
+
+def numbers_of(column: Column) -> np.ndarray | None:
+    """Return the number of each row, NaN where it is missing; None if the levels are no numbers."""
+    if column.values is not None:
+        return column.values
+    try:
+        known = np.array([float(word) if word else np.nan for word in column.levels])
+    except ValueError:
+        return None
+    return known[column.codes] if len(known) and np.isfinite(known).any() else None
 
 
 def _listed(index: Index, name: str) -> Column:

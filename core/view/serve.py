@@ -17,7 +17,9 @@ HOST = "127.0.0.1"
 def serve(
     app: ASGIApp, port: int = 0, landing: str = "/", ready: Callable[[str, uvicorn.Server], None] | None = None
 ) -> None:
-    """Serve an application; `ready` is told the start link and the server, which it may stop. 0: a free port.
+    """Serve an application until it is interrupted; `ready` is told the start link and the server, which it may stop.
+
+    Port 0 is a free one.
 
     Raises:
         UsageError: the port is taken.
@@ -36,4 +38,7 @@ def serve(
         )
         if ready is not None:
             ready(guard.link, server)
-        server.run(sockets=[listening])
+        try:
+            server.run(sockets=[listening])
+        except KeyboardInterrupt:
+            return  # the way to end it
