@@ -14,14 +14,17 @@ WRITTEN_BY = {
     "docs/reference/settings.md": "make reference",
 }
 """Pages that a program writes, and what they say of it."""
+LOOKED_UP = {"docs/errors.md"}
+"""Lists that nobody reads through; tests/core/contracts/test_error_codes.py holds this one to the code."""
 MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 950}
 """Words of the pages that are read first."""
-WHOLE = 65_000
-"""Words of all pages that are written by hand."""
+WHOLE = 60_000
+"""Words of all pages that are written by hand, without the lists that are only looked up."""
 
 
 def test_documentation_is_no_book():
-    lengths = {name_of(page): words(page.read_text("utf-8")) for page in PAGES if name_of(page) not in WRITTEN_BY}
+    apart = WRITTEN_BY.keys() | LOOKED_UP
+    lengths = {name_of(page): words(page.read_text("utf-8")) for page in PAGES if name_of(page) not in apart}
     longest = sorted(lengths.items(), key=lambda item: -item[1])[:5]
     assert sum(lengths.values()) <= WHOLE, f"shorten, or move facts to where they are written from the code: {longest}"
 
