@@ -44,8 +44,8 @@ WORST = 3
 """Nuisances that are named one by one; the others are counted."""
 NO_SIZE = frozenset({"seed", "examples"})
 """Options that change neither what is asked and measured nor how much of it."""
-SIZES = frozenset({"resamples", "effect_resamples", "splits"})
-"""Options of metrics that are sizes, whatever was stated."""
+SIZES = frozenset({"resamples", "effect_resamples", "splits", "limit"})
+"""Options of metrics that are sizes, whatever was stated, and the limit of a study whose units are drawn."""
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -251,7 +251,8 @@ def calibrated(catalogue: Catalogue, study: Study, options: EveryOption, data: M
     entry = catalogue.registry.studies.get(study.name)
     if entry is not None and entry.calibration.none:
         return Calibrated("uncalibrated", entry.calibration.none.rstrip("."))
-    asked = flat(options) if entry is None or entry.probe == study.probe else None
+    part = {"limit": study.limit.asked or "quick"} if study.limit is not None and study.limit.unit else {}
+    asked = flat(options) | part if entry is None or entry.probe == study.probe else None
     states = [
         _calibrated(catalogue, study, one, asked, sorted(data.values()))
         for one in find_certificates(catalogue, study.name, study.probe)

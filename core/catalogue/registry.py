@@ -79,6 +79,19 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why the study is not calibrated, as a sentence; empty: it is."""
 
 
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a small part of a study is taken (`--limit`, `--quick`); one of `option` and `unit`."""
+
+    option: str = ""
+    """The option of the probe that says how many units of each cell are asked, such as `per_cell`."""
+    unit: tuple[str, ...] = ()
+    """Factors of the first stage whose levels name a unit: all its trials are asked, or none, such as `["pair"]`."""
+    cells: tuple[str, ...] = ()
+    """Factors of which each level has equally many units; they are constant within a unit."""
+    quick: dict[str, Any] = {}
+    """Options of the probe that `--quick` sets, such as fewer repeats."""
+
+
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A study: a probe and its options, metrics, and the paper's values."""
 
@@ -99,6 +112,7 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: tuple[str, ...] = ()
     """Limitations of the results."""
     calibration: Calibration = Calibration()
+    limit: Limits = Limits()
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Seed of the probe and of every metric that has the option and does not set it."""
 

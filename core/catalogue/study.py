@@ -16,6 +16,7 @@ from ..contracts.records import Generate, Request
 from ..contracts.secrets import looks_secret, secret_place
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
+from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
 from .plugins import Plugins
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
@@ -49,13 +50,17 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     followed: dict[str, str] = {}
     """Options that nobody set and that follow from what a model can do, with the reason."""
+    limit: Limit | None = None
+    """What part of the study is asked; None: all of it."""
     recognised: dict[str, str] = {}
     """By role, what the files of a model said that was named by its place alone."""
 
     @property
     def notes(self) -> list[str]:
-        """Return a sentence per model that was named by its place, and per option that follows from a model."""
+        """Return a sentence per model named by its place, on the part that is asked, and per option that follows."""
         read = [f"{role}: read as {self.roles[role]}, since {why}." for role, why in self.recognised.items()]
+        if self.limit is not None and self.limit.option:
+            read.append(part_words(self.limit, self.limit.told))
         return read + [
             f"{name} = {self.options[name]}, because {why}. To choose another: --set {name}=VALUE."
             for name, why in self.followed.items()
@@ -85,6 +90,8 @@ class Catalogue:
     def study(self, name: str, models: Mapping[str, str], assignments: Mapping[str, Any]) -> Study:
         """Return a study with a model for each role, and options set: `per_cell` or `METRIC.resamples`.
 
+        Every study takes `limit`, the most units of its first stage, and `quick`: see `limiting`.
+
         `name` is a study of the catalogue, or a study file (`my-study.toml`).
 
         Raises:
@@ -93,7 +100,8 @@ class Catalogue:
         """
         name = self.adopt(name)
         entry = self._seeded(self.registry.study(name))
-        options, metrics = _assign(entry, assignments)
+        chosen_options, limit = split_limit(self.plugins.load("probe", entry.probe).options, assignments)
+        options, metrics = _assign(entry, chosen_options)
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
         found = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
@@ -120,7 +128,8 @@ class Catalogue:
                 roles=made.roles | {role: chosen.name},
                 recognised=made.recognised | {role: chosen.because},
             )
-        return self._following(made)
+        made = self._following(made)
+        return made if limit is None else limit_study(self, made, entry.limit, limit)
 
     def _choose(self, study: Study, role: str, place: str, ways: Sequence[Candidate]) -> Candidate:
         """Return the way to read a folder that can do what the study needs of the role.
@@ -213,6 +222,7 @@ class Catalogue:
         instrument = Instrument(
             probe=probe,
             options=build_options(study.name, probe.options, study.options),
+            limit=study.limit,
             roles=frozenset(study.roles),
             metrics={
                 name: (metric := self._make(Metric, "metric", name), build_options(name, metric.options, values))
@@ -369,6 +379,8 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     metrics: dict[str, tuple[Metric, Options]]
     roles: frozenset[str] = frozenset()
     """Roles that have a model."""
+    limit: Limit | None = None
+    """What part of the study is asked."""
 
     @property
     def every_option(self) -> EveryOption:
@@ -391,7 +403,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _stages(self) -> tuple[Stage, ...]:
-        return tuple(self.probe.stages(self.options))
+        return limit_stages(self.probe.stages(self.options), self.limit)
 
     def files(self) -> list[str]:
         """Return the paths of the files that options of the metrics name."""

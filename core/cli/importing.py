@@ -71,7 +71,7 @@ def import_responses(
 ) -> int:
     """Import answers to STUDY that somebody else collected as a run, and score it."""
     catalogue = Catalogue.load(where["registry"])
-    chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"], where["orders"]))
+    chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"], orders=where["orders"]))
     options = ImportOptions(
         path=where["responses"],
         model=where["model"],

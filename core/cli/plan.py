@@ -22,6 +22,7 @@ from .completing import complete_run
 from .outlet import echo
 from .shared import (
     data_option,
+    limit_options,
     model_option,
     orders_option,
     read_assignments,
@@ -40,6 +41,7 @@ from .terminal import terminal
 @model_option
 @data_option
 @orders_option
+@limit_options
 @set_option
 @vary_option
 @store_option
@@ -80,6 +82,8 @@ def plan(
     models: tuple[str, ...],
     data: str | None,
     orders: str | None,
+    limit: int | None,
+    quick: bool,
     assignments: tuple[str, ...],
     varied: tuple[str, ...],
     store: str,
@@ -93,7 +97,8 @@ def plan(
     known["effects"] = parse_assignments(known["effects"])
     ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
-    roles, values = read_models(models), read_assignments(assignments, data, orders)
+    own = {"orders": orders, "limit": limit, "quick": quick or None}
+    roles, values = read_models(models), read_assignments(assignments, data, **own)
     if varied:
         studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
     else:

@@ -41,6 +41,7 @@ from .shared import (
     data_option,
     fault_options,
     leave_out_option,
+    limit_options,
     model_option,
     orders_option,
     progress_option,
@@ -67,6 +68,7 @@ PENDING = 4
 @model_option
 @data_option
 @orders_option
+@limit_options
 @set_option
 @click.option(
     "--mode",
@@ -111,7 +113,8 @@ def run(
     and `prejudge resume` continues the run. With --batch, the provider goes on while the run is left.
     """
     catalogue = Catalogue.load(where["registry"])
-    roles, values = read_models(models), read_assignments(assignments, data, where["orders"])
+    own_options = {"orders": where["orders"], "limit": where["limit"], "quick": where["quick"] or None}
+    roles, values = read_models(models), read_assignments(assignments, data, **own_options)
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     batch = _read_batch(where, chosen_now=where["batch"])
     own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}

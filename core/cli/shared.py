@@ -56,6 +56,19 @@ orders_option = click.option(
     metavar="all|latin|paper",
     help="Orders of the answer options, for studies with options; short for --set orders=...",
 )
+LIMIT_HELP = (
+    "Ask a part of the study: at most so many units of its first stage (pairs, items ...), equally many of each cell, "
+    "drawn by a fixed rule. The report says so."
+)
+QUICK_HELP = "Ask a small part of the study, a few hundred questions, to see how it goes. The report says so."
+
+
+def limit_options(command: F) -> F:
+    """Add the options that ask a part of a study."""
+    quick = click.option("--quick", is_flag=True, help=QUICK_HELP)(command)
+    return click.option("--limit", type=click.IntRange(min=1), default=None, metavar="N", help=LIMIT_HELP)(quick)
+
+
 data_option = click.option(
     "--data",
     default=None,
@@ -202,9 +215,9 @@ def fault_options(command: F) -> F:
     )(command)
 
 
-def read_assignments(assignments: tuple[str, ...], data: str | None, orders: str | None = None) -> dict[str, Any]:
+def read_assignments(assignments: tuple[str, ...], data: str | None, **others: Any) -> dict[str, Any]:
     """Return the options set on the command line; those with an option of their own come last."""
-    own = {"data": data, "orders": orders}
+    own = {"data": data, **others}
     return parse_assignments(assignments) | {name: value for name, value in own.items() if value is not None}
 
 

@@ -73,6 +73,11 @@ def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> 
     """Return the options, defaults included, and the data in which two runs of one study differ."""
     one, two = (catalogue.instrument(scores.made) for scores in (first, second))
     found = list(_options("", one.options, two.options))
+    parts = [scores.made.limit for scores in (first, second)]
+    if parts[0] != parts[1] and any(part is not None and part.unit for part in parts):
+        found.append(
+            Different("the part that is asked", *("the whole" if part is None else part.words for part in parts))
+        )
     for name in {**one.metrics, **two.metrics}:
         if name not in one.metrics or name not in two.metrics:
             found.append(Different(f"metric {name}", name in one.metrics, name in two.metrics))

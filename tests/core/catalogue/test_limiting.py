@@ -1,0 +1,185 @@
+"""A part of a study: whole units, equally many of each cell, within a larger part, and it says what it is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from fakes import ask, fake_catalogue
+
+from prejudge.core.catalogue.certificates import Certificate, calibrated
+from prejudge.core.catalogue.limiting import QUICK_TRIALS, Limit, draw_units, split_limit
+from prejudge.core.catalogue.registry import Limits, StudyEntry
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import Options, Trial
+from prejudge.core.contracts.errors import UsageError
+from prejudge.testing import raises_code
+
+from ...command import call
+
+HALVES = StudyEntry(
+    probe="count", metrics={"mean": {}}, limit=Limits(unit=("number",), cells=("parity",), quick={"distinct": 500})
+)
+SINGLE = StudyEntry(probe="count", metrics={"mean": {}}, limit=Limits(unit=("number",)))
+OPTION = StudyEntry(probe="count", metrics={"mean": {}}, limit=Limits(option="n"))
+
+
+@pytest.fixture
+def counts():
+    return fake_catalogue(halves=HALVES, single=SINGLE, option=OPTION)
+
+
+def first(catalogue, study):
+    return catalogue.instrument(study).every_stage()[0]
+
+
+def asked(catalogue, name, **options):
+    return [trial.factors["number"] for trial in first(catalogue, catalogue.study(name, {}, options)).trials({})]
+
+
+def test_cells_have_equally_many_units_in_the_order_of_the_study(counts):
+    found = asked(counts, "halves", n=100, limit=15)
+    assert found == sorted(found) and Counter(number % 2 for number in found) == {0: 7, 1: 7}
+    stage = first(counts, counts.study("halves", {}, {"n": 100, "limit": 15}))
+    assert stage.count({}) == sum(times for _, times in stage.alike({})) == 14
+    (note,) = stage.notes()
+    assert "--limit 15" in note and "14 of 100" in note
+
+
+def test_smaller_part_lies_within_a_larger_one(counts):
+    parts = [set(asked(counts, "halves", n=200, limit=limit)) for limit in (2, 10, 50, 120)]
+    assert all(small < large for small, large in zip(parts, parts[1:], strict=False))
+    assert parts[1] != set(range(10))  # drawn, not the first
+
+
+def test_two_items_under_a_limit_of_one(counts):
+    assert len(asked(counts, "single", n=2, limit=1)) == 1
+    with raises_code(UsageError, "limit.too-small") as caught:
+        counts.study("halves", {}, {"n": 2, "limit": 1})
+    assert caught.value.fields["least"] == 2
+
+
+@pytest.mark.parametrize("name", ["halves", "single", "option"])
+@pytest.mark.parametrize("limit", [10, 11, 10**9])
+def test_limit_that_is_no_smaller_than_the_study_is_the_study(counts, name, limit):
+    whole = counts.study(name, {}, {"limit": limit})
+    assert whole == counts.study(name, {}, {}) and whole.limit is None
+
+
+def test_study_without_units_is_refused(counts):
+    for limit in ({"limit": 3}, {"quick": True}):
+        with raises_code(UsageError, "limit.undeclared"):
+            counts.study("count", {}, limit)
+
+
+def test_own_option_of_a_study_makes_it_smaller(counts):
+    part = counts.study("option", {}, {"limit": 4})
+    assert part.options == {"n": 4} and "n = 4" in part.notes[0]
+    with raises_code(UsageError, "options.conflict"):
+        counts.study("option", {}, {"limit": 4, "n": 5})
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"limit": 0}, "limit.value"),
+        ({"limit": True}, "limit.value"),
+        ({"limit": "many"}, "limit.value"),
+        ({"quick": "yes"}, "limit.value"),
+        ({"limit": 5, "quick": True}, "options.conflict"),
+    ],
+)
+def test_limits_that_are_none_are_refused(counts, given, code):
+    with raises_code(UsageError, code):
+        counts.study("halves", {}, given)
+
+
+def test_quick_takes_a_few_hundred_trials_and_tells_what_else_it_sets(counts):
+    part = counts.study("halves", {}, {"n": 5000, "quick": True})
+    stage = first(counts, part)
+    assert stage.count({}) == QUICK_TRIALS and part.options["distinct"] == 500
+    assert "--quick" in stage.notes()[0] and "distinct = 500" in stage.notes()[0]
+    assert counts.study("halves", {}, {"n": 5000, "distinct": 9, "quick": True}).options["distinct"] == 9
+
+
+class Limiting(Options, frozen=True, kw_only=True):
+    limit: int = 3
+
+
+def test_probe_with_an_option_of_that_name_keeps_it():
+    assert split_limit(Limiting, {"limit": 7}) == ({"limit": 7}, None)
+
+
+def pairs(count, sides=("a", "b")):
+    """Yield all first sides, then all second ones, so that the trials of a unit do not follow each other."""
+    for side in sides:
+        for number in range(count):
+            factors = {"pair": number, "side": side, "kind": "rare" if number % 50 == 0 else "common"}
+            yield Trial(f"{number}/{side}", factors, ask(f"{number} {side}"))
+
+
+@pytest.mark.parametrize("most", [1, 3, 20, 60])
+def test_units_stay_whole_however_their_trials_lie(most):
+    drawn = draw_units(pairs(1000), Limit(asked=most, unit=("pair",)))
+    sides = Counter(trial.factors["pair"] for trial in drawn.trials)
+    assert drawn.units == len(sides) == most and set(sides.values()) == {2}
+
+
+def test_rare_cell_is_asked_in_full_and_the_others_share_the_rest():
+    drawn = draw_units(pairs(1000), Limit(asked=100, unit=("pair",), cells=("kind",)))
+    kinds = Counter(trial.factors["kind"] for trial in drawn.trials)
+    assert kinds == {"rare": 2 * 20, "common": 2 * 80} and sorted(drawn.sizes) == [20, 980]
+
+
+def test_every_study_of_the_package_has_a_small_part():
+    catalogue = Catalogue.load()
+    for name, entry in catalogue.registry.studies.items():
+        assert bool(entry.limit.option) != bool(entry.limit.unit), name
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"), [("subtle-sai", ("domain", "pronoun", "given")), ("indicasa", ("category",))]
+)
+def test_part_of_a_study_is_balanced(name, cell):
+    catalogue = Catalogue.load()
+    part = catalogue.study(name, {}, {"limit": 65})
+    trials = list(first(catalogue, part).trials({}))
+    assert len(trials) <= 65 and len(set(Counter(tuple(t.factors[c] for c in cell) for t in trials).values())) == 1
+
+
+def test_part_of_a_study_is_certified_at_another_size(monkeypatch):
+    catalogue = fake_catalogue(halves=HALVES)
+    part = catalogue.study("halves", {}, {"n": 100, "limit": 10})
+    options = catalogue.instrument(part).every_option
+    made = Certificate(
+        study="halves",
+        prejudge="0",
+        made="2026-01-01",
+        design={},
+        options={"n": 100, "distinct": 1_000_000, "max_attempts": 1, "words": ("q",)},
+        requests=100,
+        digests={},
+        gallery={},
+        meanings={},
+        planted="",
+        groups=(),
+    )
+    for known in ("find_certificates", "present_code"):
+        found = [made] if known == "find_certificates" else {}
+        monkeypatch.setattr(f"prejudge.core.catalogue.certificates.{known}", lambda *_, found=found: found)
+    assert calibrated(catalogue, part, options, {}).state == "certified at another size"
+    whole = catalogue.study("halves", {}, {"n": 100})
+    assert calibrated(catalogue, whole, options, {}).state == "certified"
+
+
+def test_run_of_a_part_says_so_in_its_manifest_and_can_be_scored(tmp_path):
+    done = call(tmp_path, "run", "bistereo-tuples-draft", "--model", "simulated-fair", "--limit", "10", "-q")
+    (folder,) = (tmp_path / "runs").iterdir()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["study"]["limit"]["asked"] == 10 and any("--limit 10" in note for note in manifest["notes"])
+    assert manifest["stages"]["drafts"]["planned"] == 10
+    assert "--limit 10" in (folder / "report.html").read_text()
+    again = call(tmp_path, "score", "latest")
+    for words in (done, again):
+        assert "part of the study" in " ".join((words.stdout + words.stderr).split())
