@@ -74,7 +74,7 @@ class RuleItem(pytest.Item):
         verdict = self.parent.verdict(self.name)
         if not verdict.passed:
             failed = [o for o in verdict.outcomes if not o.passed]
-            raise RuleFailed("\n".join(f"{o.subject}: {o.check}; found: {o.found}" for o in failed))
+            raise RuleFailed("\n".join(f"{o.subject}: {o.check}; found: {o.told}" for o in failed))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the failed checks, or the text of a usage error, without a traceback."""

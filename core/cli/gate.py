@@ -12,7 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
-from ..gate import Verdict, judge_run, junit, markdown, read_policy
+from ..contracts.words import counted
+from ..gate import State, Verdict, judge_run, junit, markdown, read_policy, summary, worst
 from ..report.export import write_bytes
 from ..store import Store
 from .shared import (
@@ -26,12 +27,16 @@ from .shared import (
 )
 from .terminal import terminal
 
+WORDS = {State.PASS: "pass", State.FAIL: "FAIL", State.OPEN: "NOT ENOUGH DATA"}
+CODES = {State.PASS: 0, State.FAIL: 1, State.OPEN: 5}
+"""Exit codes."""
+
 
 @click.command()
 @run_argument
 @click.option("--policy", required=True, metavar="FILE", help="The rules, as TOML.")
 @click.option("--junit", "xml", default=None, metavar="FILE", help="Write the checks as JUnit XML.")
-@click.option("--markdown", "summary", default=None, metavar="FILE", help="Write a summary for a pull request.")
+@click.option("--markdown", "brief", default=None, metavar="FILE", help="Write a summary for a pull request.")
 @set_option
 @store_option
 @runs_option
@@ -40,16 +45,17 @@ def gate(
     name: str,
     policy: str,
     xml: str | None,
-    summary: str | None,
+    brief: str | None,
     assignments: tuple[str, ...],
     **where: Any,
 ) -> int:
     """Check the run NAME (default: the latest) against a policy.
 
-    Exit code 1 if a rule fails, 2 if the policy file is invalid. A rule fails if it matches no estimate, or its value
-    or limit is missing. The run is measured with its original options; --set changes them.
+    Exit code 0 if every rule passes, 1 if one fails, 5 if none fails but data are too few for one, 2 if the policy or
+    the run cannot be used. A rule that matches no estimate fails; a missing value never passes. The run is measured
+    with its original options; --set changes them.
     """
-    for old in filter(None, (xml, summary)):
+    for old in filter(None, (xml, brief)):
         with contextlib.suppress(OSError):  # said when it is written
             Path(old).unlink(missing_ok=True)  # the result of an earlier gate must not look like this one's
     rules, given = read_policy(policy), read_assignments(assignments, None)
@@ -59,27 +65,24 @@ def gate(
     title = f"{rules.name} on {scores.run.name}"
     if xml is not None:
         write_bytes(junit(verdicts, title), Path(xml))
-    if summary is not None:
-        write_bytes(markdown(verdicts, title).encode(), Path(summary))
+    if brief is not None:
+        write_bytes(markdown(verdicts, title).encode(), Path(brief))
     return _show(verdicts, title)
 
 
-def _held(count: int) -> str:
-    return "1 check passed" if count == 1 else f"{count:,} checks passed"
-
-
 def _show(verdicts: Sequence[Verdict], title: str) -> int:
+    """Print the checks that did not pass, grouped by rule, and return the exit code."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for head in ("", "rule", "estimate", "required", "found"):
+    for head in ("", "rule and estimate", "required", "found"):
         table.add_column(head, overflow="fold")
     for verdict in verdicts:
+        passed = sum(outcome.passed for outcome in verdict.outcomes)
+        told = f"{passed} of {counted(len(verdict.outcomes), 'check')} passed"
+        table.add_row(WORDS[verdict.state], verdict.rule, told, "")
         for outcome in verdict.outcomes:
             if not outcome.passed:
-                table.add_row("FAIL", verdict.rule, outcome.subject, outcome.check, outcome.found)
-        if verdict.passed:
-            table.add_row("pass", verdict.rule, "", _held(len(verdict.outcomes)), "")
+                table.add_row("", f"  {outcome.subject}", outcome.check, outcome.told)
     console = terminal()
     console.print(table)
-    passed = sum(verdict.passed for verdict in verdicts)
-    console.print(f"{passed} of {len(verdicts)} rules passed.")
-    return 0 if passed == len(verdicts) else 1
+    console.print(f"{summary(verdicts)}.")
+    return CODES[worst(verdict.state for verdict in verdicts)]

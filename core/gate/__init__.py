@@ -1,19 +1,21 @@
-"""The gate: check a run against a policy, rule by rule. Missing values fail.
+"""The gate: check a run against a policy, rule by rule: pass, fail, or not enough data. Missing values never pass.
 
 The door: `read_policy`, then `judge` or `judge_run`, then `junit` and `markdown`.
 """
 
 from __future__ import annotations
 
-from .judge import Outcome, Verdict, judge, judge_run
+from .checks import State
+from .judge import Outcome, Verdict, judge, judge_run, worst
 from .policy import FINISHED, Policy, Rule, parse_policy, read_policy
-from .words import junit, markdown
+from .words import junit, markdown, summary
 
 __all__ = [
     "FINISHED",
     "Outcome",
     "Policy",
     "Rule",
+    "State",
     "Verdict",
     "judge",
     "judge_run",
@@ -21,4 +23,6 @@ __all__ = [
     "markdown",
     "parse_policy",
     "read_policy",
+    "summary",
+    "worst",
 ]

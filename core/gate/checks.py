@@ -1,38 +1,88 @@
-"""The checks of the gate. Each check must be shown to pass, so missing and undefined values fail."""
+"""The checks of the gate, each with one of three results: it passes, it fails, or the data are too few to tell.
+
+A check names the values that are allowed. It passes if the whole interval is allowed, and fails if none of it is; of an
+interval that is partly allowed more data would tell. A value that is missing passes nowhere.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from ..compare import Difference
-from ..contracts.estimates import Estimate
-from ..contracts.words import defined, exact, explained, number, percent
+from ..contracts.estimates import Caveat, Estimate
+from ..contracts.words import counted, defined, exact, explained, number, percent
 from .policy import Rule
 
 
+class State(StrEnum):
+    """The result of a check, a rule or a gate."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    OPEN = "not enough data"
+
+    @classmethod
+    def of(cls, holds: bool) -> State:
+        """Return the result of a check that more data would not change."""
+        return cls.PASS if holds else cls.FAIL
+
+
 class Check(NamedTuple):
-    """One check, in words, and whether it passed."""
+    """One check, in words, and its result."""
 
     check: str
     found: str
-    passed: bool
+    state: State
+    needed: int | None = None
+    """Clusters, or units where there are none, that would tell if the value stayed; of `OPEN`, where it is known."""
+    there: str = ""
+    """How many of them there are, in words."""
+
+
+class Allowed(NamedTuple):
+    """The values that a check allows, ends included."""
+
+    least: float = -math.inf
+    most: float = math.inf
+
+    def has(self, value: float) -> bool:
+        """Return whether a value is allowed."""
+        return self.least <= value <= self.most
+
+    def state(self, low: float, high: float) -> State:
+        """Return whether all of an interval is allowed, none of it, or part."""
+        if self.least <= low and high <= self.most:
+            return State.PASS
+        return State.FAIL if high < self.least or low > self.most else State.OPEN
+
+    def factor(self, value: float, low: float, high: float) -> float | None:
+        """Return how many times the data would tell, if the value stayed: half widths fall with the root of them.
+
+        None where the value lies on the limit, so that no number would.
+        """
+        above = [(high - value, self.most - value)] if value <= self.most else [(value - low, value - self.most)]
+        below = [(value - low, value - self.least)] if value >= self.least else [(high - value, self.least - value)]
+        sides = above + below if self.has(value) else above if value > self.most else below
+        if any(room <= 0 for _, room in sides):
+            return None
+        return max((half / room) ** 2 for half, room in sides)
 
 
 def check_estimate(rule: Rule, estimate: Estimate, difference: Difference | None) -> Iterator[Check]:
     """Yield every check of a rule on one estimate."""
     on = rule.on or "value"
-    value: float | None = getattr(estimate, on)
-    found = _found(on, value, estimate)
     if rule.max is not None:
-        yield Check(f"{on} at most {exact(rule.max)}", found, value is not None and value <= rule.max)
+        yield _inside(f"{on} at most {exact(rule.max)}", Allowed(most=rule.max), rule, estimate)
     if rule.min is not None:
-        yield Check(f"{on} at least {exact(rule.min)}", found, value is not None and value >= rule.min)
+        yield _inside(f"{on} at least {exact(rule.min)}", Allowed(least=rule.min), rule, estimate)
     if rule.between is not None:
         low, high = rule.between
-        yield Check(f"{on} from {exact(low)} to {exact(high)}", found, value is not None and low <= value <= high)
-    if rule.max_distance is not None:
-        yield _distance(rule.max_distance, on, value, estimate)
+        yield _inside(f"{on} from {exact(low)} to {exact(high)}", Allowed(low, high), rule, estimate)
+    if (most := rule.max_distance) is not None:
+        yield _near(f"distance of {on} from neutral at most {exact(most)}", most, rule, estimate)
     if rule.equivalent_within is not None:
         yield _equivalent(rule.equivalent_within, estimate)
     if rule.max_increase is not None:
@@ -46,8 +96,37 @@ def check_share(status: str, most: float, total: int, missing: Mapping[str, int]
     count = sum(missing.values()) if status == "missing" else missing.get(status, 0)
     words = f"{status} at most {percent(most)}"
     if not total:
-        return Check(words, "no answers to count", False)
-    return Check(words, f"{percent(count / total, 1)} ({count:,} of {total:,})", count / total <= most)
+        return Check(words, "no answers to count", State.OPEN)
+    found = f"{percent(count / total, 1)} ({count:,} of {total:,})"
+    return Check(words, found, State.of(count / total <= most))
+
+
+def _inside(words: str, allowed: Allowed, rule: Rule, estimate: Estimate, neutral: str = "") -> Check:
+    """Check the value with its interval, or what `on` names of them alone."""
+    on, e = rule.on or "value", estimate
+    value: float | None = getattr(e, on)
+    found = f"{_found(on, value, e)}{neutral}"
+    if value is None or not defined(value):
+        return Check(words, found, State.OPEN)
+    if rule.on == "value":
+        return Check(words, found, State.of(allowed.has(value)))
+    low, high = (e.bound_low, e.bound_high) if on.startswith("bound") else (e.low, e.high)
+    if low is None or high is None or not defined(low) or not defined(high):
+        alone = Caveat.ONE_CLUSTER in e.caveats and allowed.has(value)
+        return Check(words, found, State.OPEN if alone else State.of(allowed.has(value)))
+    state = State.PASS if rule.on and allowed.has(value) else allowed.state(low, high)
+    if not rule.on and state is State.PASS and not allowed.has(value):
+        state = State.FAIL  # a value outside its own interval would be a broken metric; it must not pass
+    counts = state is State.OPEN and not on.startswith("bound")  # of bounds, readable answers would tell
+    return Check(words, found, state, *(_needed(allowed, e) if counts else ()))
+
+
+def _needed(allowed: Allowed, estimate: Estimate) -> tuple[int | None, str]:
+    """Return how many clusters, or units, would tell if the value stayed, and how many there are."""
+    e, there = estimate, estimate.clusters or estimate.n
+    factor = None if e.value is None or e.low is None or e.high is None else allowed.factor(e.value, e.low, e.high)
+    words = counted(there, "cluster" if e.clusters else "unit")
+    return (None, words) if factor is None else (math.ceil(factor * there), words)
 
 
 def _found(on: str, value: float | None, estimate: Estimate) -> str:
@@ -63,40 +142,42 @@ def _interval(estimate: Estimate) -> str:
     return f" [{number(estimate.low)}, {number(estimate.high)}]"
 
 
-def _distance(most: float, on: str, value: float | None, estimate: Estimate) -> Check:
-    words = f"distance of {on} from neutral at most {exact(most)}"
-    if estimate.neutral is None:
-        return Check(words, "this measure has no neutral value", False)
-    passed = value is not None and abs(value - estimate.neutral) <= most
-    return Check(words, f"{_found(on, value, estimate)}, neutral {exact(estimate.neutral)}", passed)
+def _near(words: str, most: float, rule: Rule, estimate: Estimate) -> Check:
+    if (neutral := estimate.neutral) is None:
+        return Check(words, "this measure has no neutral value", State.FAIL)
+    return _inside(words, Allowed(neutral - most, neutral + most), rule, estimate, f", neutral {exact(neutral)}")
 
 
 def _equivalent(margin: float, estimate: Estimate) -> Check:
-    words = f"whole interval within {exact(margin)} of neutral"
-    if estimate.neutral is None:
-        return Check(words, "this measure has no neutral value", False)
-    if estimate.low is None or estimate.high is None:
-        return Check(words, f"no interval{f' ({explained(estimate)})' if explained(estimate) else ''}", False)
-    inside = estimate.neutral - margin <= estimate.low and estimate.high <= estimate.neutral + margin
+    words, e = f"whole interval within {exact(margin)} of neutral", estimate
+    if e.neutral is None:
+        return Check(words, "this measure has no neutral value", State.FAIL)
+    if e.low is None or e.high is None or not defined(e.low) or not defined(e.high):
+        return Check(words, f"no interval{f' ({explained(e)})' if explained(e) else ''}", State.OPEN)
+    allowed = Allowed(e.neutral - margin, e.neutral + margin)
+    state = allowed.state(e.low, e.high)
     # A value outside its own interval would be a broken metric; it must not pass for near.
-    near = estimate.value is not None and abs(estimate.value - estimate.neutral) <= margin
-    ends = f"{number(estimate.low)} to {number(estimate.high)}"
-    return Check(words, f"{ends}, neutral {exact(estimate.neutral)}", inside and near)
+    if state is State.PASS and (e.value is None or not allowed.has(e.value)):
+        state = State.FAIL
+    found = f"{number(e.low)} to {number(e.high)}, neutral {exact(e.neutral)}"
+    return Check(words, found, state, *(_needed(allowed, e) if state is State.OPEN else ()))
 
 
 def _increase(rule: Rule, most: float, estimate: Estimate, difference: Difference | None) -> Check:
     on = rule.on or "high"
     words = f"increase of the distance from neutral since {rule.baseline} at most {exact(most)} ({on})"
     if estimate.neutral is None:
-        return Check(words, "this measure has no neutral value", False)
+        return Check(words, "this measure has no neutral value", State.FAIL)
     if difference is None or difference.first is None:
-        return Check(words, "the baseline does not have this value", False)
-    grown = _grown(difference, estimate.neutral)[on]
+        return Check(words, "the baseline does not have this value", State.FAIL)
+    every = _grown(difference, estimate.neutral)
+    grown, least = every[on], every["bound_low" if on.startswith("bound") else "low"]
     if grown is None:
         why = explained(difference.estimate)
-        return Check(words, f"no {on} limit of the difference{f' ({why})' if why else ''}", False)
-    both = f"{number(difference.first)} then {number(difference.second)}"
-    return Check(words, f"{both}, increased by {number(grown)} ({on})", grown <= most)
+        return Check(words, f"no {on} limit of the difference{f' ({why})' if why else ''}", State.OPEN)
+    found = f"{number(difference.first)} then {number(difference.second)}, increased by {number(grown)} ({on})"
+    shown = on in ("value", "low", "bound_low") or least is None or least > most
+    return Check(words, found, State.PASS if grown <= most else State.FAIL if shown else State.OPEN)
 
 
 def _grown(difference: Difference, neutral: float) -> dict[str, float | None]:

@@ -1,8 +1,8 @@
-"""Check a run against a policy. A rule fails if it matches no estimate, or a value or limit is missing."""
+"""Check a run against a policy. A rule that matches no estimate fails; a missing value or limit never passes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..contracts.estimates import Estimate
 from ..report.text import group_words
 from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from .checks import Check, check_estimate, check_share
+from .checks import Check, State, check_estimate, check_share
 from .policy import FINISHED, Policy, Rule
 
 DONE = ("finished", "imported")
@@ -33,7 +33,24 @@ class Outcome(msgspec.Struct, frozen=True):
     """What must hold."""
     found: str
     """What was found."""
-    passed: bool
+    state: State
+    needed: int | None = None
+    """Clusters, or units where there are none, that would tell if the value stayed; where data are too few."""
+    there: str = ""
+    """How many of them there are, in words."""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether it is shown to hold."""
+        return self.state is State.PASS
+
+    @property
+    def told(self) -> str:
+        """Return what was found, with what is needed where data are too few."""
+        if self.state is not State.OPEN:
+            return self.found
+        more = f": there are {self.there}, about {self.needed:,} would tell" if self.needed else ""
+        return f"{self.found}; not enough data{more}"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -43,9 +60,20 @@ class Verdict(msgspec.Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
     @property
+    def state(self) -> State:
+        """Return whether a check fails, or else whether data are too few for one; nothing to check is a failure."""
+        return worst(outcome.state for outcome in self.outcomes)
+
+    @property
     def passed(self) -> bool:
         """Return whether there was something to check and every check passed."""
-        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+        return self.state is State.PASS
+
+
+def worst(states: Iterable[State]) -> State:
+    """Return a failure, or else too few data, or else a pass; of nothing a failure."""
+    found = set(states) or {State.FAIL}
+    return next(state for state in (State.FAIL, State.OPEN, State.PASS) if state in found)
 
 
 Baselines = Mapping[str, Mapping[tuple[Any, ...], Difference]]
@@ -101,7 +129,7 @@ def _finished(scores: Scores) -> Outcome:
                 f"stage {stage.name!r} has {there} of {record.planned if record else 'an unknown number of'} trials"
             )
     passed = state in DONE and not short
-    return Outcome(scores.run.name, "every planned trial is recorded", "; ".join([state, *short]), passed)
+    return Outcome(scores.run.name, "every planned trial is recorded", "; ".join([state, *short]), State.of(passed))
 
 
 def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outcome]:
@@ -120,7 +148,7 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outc
 
 
 def _outcome(subject: str, check: Check) -> Outcome:
-    return Outcome(subject, check.check, check.found, check.passed)
+    return Outcome(subject, *check)
 
 
 def _selects(pattern: object, factor: str, estimate: Estimate) -> bool:
@@ -138,7 +166,7 @@ def _matches(level: object, pattern: object) -> bool:
 def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:
     """Fail a rule that matches no estimate, and list what the run has."""
     if not every:
-        return Outcome(_selector(rule), "it matches an estimate", "the run has no estimates", False)
+        return Outcome(_selector(rule), "it matches an estimate", "the run has no estimates", State.OPEN)
     if not named:
         there = f"metrics: {', '.join(dict.fromkeys(e.metric for e in every)) or 'none'}"
     elif absent := [name for name in rule.group if all(name not in e.group for e in named)]:
@@ -147,7 +175,7 @@ def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcom
     else:
         groups = list(dict.fromkeys(group_words(e.group) for e in named))
         there = f"groups: {'; '.join(groups[:5])}{' ...' if len(groups) > 5 else ''}"
-    return Outcome(_selector(rule), "it matches an estimate", f"nothing matches; there are {there}", False)
+    return Outcome(_selector(rule), "it matches an estimate", f"nothing matches; there are {there}", State.FAIL)
 
 
 def _selector(rule: Rule) -> str:
@@ -172,7 +200,7 @@ def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:
                 )
     if not matched:
         selector = f"answers ({group_words(rule.group)})"
-        yield Outcome(selector, "it matches an answer", "no stage has answers with these factors", False)
+        yield Outcome(selector, "it matches an answer", "no stage has answers with these factors", State.FAIL)
 
 
 def _parts(frame: pl.DataFrame, group: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:

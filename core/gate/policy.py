@@ -27,7 +27,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     group: dict[str, Any] = {}
     """Levels by factor, with `*` and `?`; empty for estimates without the factor. One not named may have any level."""
     on: Literal["value", "low", "high", "bound_low", "bound_high"] | None = None
-    """What `max`, `min`, `between` and `max_distance` look at: by default `value`; for `max_increase`, `high`."""
+    """What `max`, `min`, `between` and `max_distance` look at: by default the value with its whole interval, where it
+    has one; `value` is the value alone. For `max_increase`, by default `high`."""
     max: float | None = None
     min: float | None = None
     between: tuple[float, float] | None = None

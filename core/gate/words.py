@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from ..contracts.words import counted
 from ..report.markdown import escape, table
 from ..report.text import clean
-from .judge import Outcome, Verdict
+from .checks import State
+from .judge import Verdict, worst
 
-HEADS = ("rule", "estimate", "required", "found")
+HEADS = ("estimate", "required", "found")
+KINDS = {State.FAIL: "policy", State.OPEN: "not-enough-data"}
+"""Types of a failure in JUnit XML."""
 SHOWN = 100
 """Rows of a summary: the length of a comment on a pull request is limited."""
 
@@ -24,28 +28,42 @@ def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
         name = f"{outcome.subject}: {outcome.check}"
         case = ElementTree.SubElement(found, "testcase", {"classname": _plain(rule), "name": _plain(name), "time": "0"})
         if not outcome.passed:
-            failure = ElementTree.SubElement(case, "failure", {"message": _plain(outcome.found), "type": "policy"})
-            failure.text = _plain(f"{name}; found: {outcome.found}")
+            said = {"message": _plain(outcome.told), "type": KINDS[outcome.state]}
+            failure = ElementTree.SubElement(case, "failure", said)
+            failure.text = _plain(f"{name}; found: {outcome.told}")
     ElementTree.indent(top)
     data: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
     return data
 
 
 def markdown(verdicts: Sequence[Verdict], title: str) -> str:
-    """Return a summary: failed checks first, then all rules. All texts of the run are escaped."""
-    failed = [(v.rule, o) for v in verdicts for o in v.outcomes if not o.passed]
-    passed = sum(verdict.passed for verdict in verdicts)
-    state = "passed" if passed == len(verdicts) else "failed"
-    lines = [f"## prejudge gate {state}: {escape(title)}", "", f"{passed} of {len(verdicts)} rules passed.", ""]
-    if failed:
-        lines += ["### Failed", "", *table(HEADS, (_row(rule, outcome) for rule, outcome in failed[:SHOWN]))]
-        lines += [f"{len(failed) - SHOWN} more checks failed.", ""] if len(failed) > SHOWN else []
-    rules = [(v.rule, "passed" if v.passed else "failed", _count(v)) for v in verdicts]
-    return "\n".join([*lines, "### Rules", "", *table(("rule", "result", "checks passed"), rules)])
+    """Return a summary: all rules, then the checks of each that did not pass. All texts of the run are escaped."""
+    lines = [f"## prejudge gate: {worst(v.state for v in verdicts)}: {escape(title)}", "", f"{summary(verdicts)}.", ""]
+    rules = [(v.rule, str(v.state), _count(v)) for v in sorted(verdicts, key=_order)]
+    lines += ["### Rules", "", *table(("rule", "result", "checks passed"), rules)]
+    left = SHOWN
+    for verdict in sorted(verdicts, key=_order):
+        wrong = [outcome for outcome in verdict.outcomes if not outcome.passed]
+        if not wrong:
+            continue
+        lines += [f"### {str(verdict.state).capitalize()}: {escape(verdict.rule)}", ""]
+        lines += table(HEADS, ((o.subject, o.check, o.told) for o in wrong[:left]))
+        lines += [f"{len(wrong) - left:,} more checks did not pass.", ""] if len(wrong) > left else []
+        left = max(0, left - len(wrong))
+    return "\n".join(lines)
 
 
-def _row(rule: str, outcome: Outcome) -> tuple[str, str, str, str]:
-    return rule, outcome.subject, outcome.check, outcome.found
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Return how many rules pass, fail, and lack data."""
+    counts = {state: sum(verdict.state is state for verdict in verdicts) for state in State}
+    told = [f"{counts[State.PASS]} of {counted(len(verdicts), 'rule')} passed"]
+    told += [f"{counts[State.FAIL]} failed"] * bool(counts[State.FAIL])
+    told += [f"{counts[State.OPEN]} without enough data to tell"] * bool(counts[State.OPEN])
+    return ", ".join(told)
+
+
+def _order(verdict: Verdict) -> int:
+    return [State.FAIL, State.OPEN, State.PASS].index(verdict.state)
 
 
 def _count(verdict: Verdict) -> str:

@@ -5,24 +5,33 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import shlex
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
+import yaml
+from click.testing import CliRunner
 from fakes import FakeModel, fake_catalogue
 from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 
+from prejudge.core.cli.main import cli
 from prejudge.core.compare import Difference
 from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts import Estimate
 from prejudge.core.contracts.errors import BudgetError, DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.contracts.estimates import Caveat
+from prejudge.core.contracts.installing import ROOT
+from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate import (
     FINISHED,
     Outcome,
+    State,
     Verdict,
     judge,
     judge_run,
@@ -74,14 +83,16 @@ def test_no_check_reads_a_note(scores, check, value):
 @pytest.mark.parametrize(
     ("check", "passes"),
     [
-        ("max = 5", True),
-        ("max = 4.9", False),
-        ("min = 5", True),
-        ("min = 5.1", False),
-        ("between = [4, 6]", True),
-        ("between = [6, 7]", False),
-        ("max_distance = 5", True),
-        ("max_distance = 4", False),
+        ("on = 'value'\nmax = 5", True),
+        ("on = 'value'\nmax = 4.9", False),
+        ("on = 'value'\nmin = 5", True),
+        ("on = 'value'\nmin = 5.1", False),
+        ("on = 'value'\nbetween = [4, 6]", True),
+        ("on = 'value'\nbetween = [6, 7]", False),
+        ("on = 'value'\nmax_distance = 5", True),
+        ("on = 'value'\nmax_distance = 4", False),
+        ("max = 7", True),
+        ("max = 6.9", False),
         ("on = 'high'\nmax = 6", False),
         ("on = 'high'\nmax = 7", True),
         ("on = 'low'\nmin = 3", True),
@@ -95,6 +106,121 @@ def test_no_check_reads_a_note(scores, check, value):
 def test_check_holds_or_fails(scores, check, passes):
     one = estimate(low=3.0, high=7.0, bound_low=2.0, bound_high=9.0)
     assert held(scores, f"metric = 'bias'\n{check}", one) is passes
+
+
+def state(scores, rule, *estimates, **baselines):
+    """Return the result of a rule for these estimates, and its first outcome."""
+    scores = msgspec.structs.replace(scores, estimates={"m": list(estimates)})
+    (verdict,) = judge(scores, policy(rule), baselines)
+    return verdict.state, verdict.outcomes[0]
+
+
+@pytest.mark.parametrize(
+    ("check", "wanted"),
+    [
+        ("max = 7", State.PASS),
+        ("max = 6", State.OPEN),  # the value is allowed, its interval is not
+        ("max = 4", State.OPEN),  # and the other way about
+        ("max = 2.9", State.FAIL),
+        ("min = 3", State.PASS),
+        ("min = 6", State.OPEN),
+        ("min = 7.1", State.FAIL),
+        ("between = [3, 7]", State.PASS),
+        ("between = [4, 6]", State.OPEN),
+        ("between = [8, 9]", State.FAIL),
+        ("max_distance = 7", State.PASS),
+        ("max_distance = 5", State.OPEN),
+        ("max_distance = 2", State.FAIL),
+        ("equivalent_within = 5", State.OPEN),
+        ("equivalent_within = 2", State.FAIL),
+        ("on = 'high'\nmax = 6", State.OPEN),
+        ("on = 'high'\nmax = 2", State.FAIL),
+        ("on = 'low'\nmax = 3", State.PASS),
+        ("on = 'bound_high'\nmax = 8", State.OPEN),
+        ("on = 'bound_high'\nmax = 1", State.FAIL),
+        ("max = 6\nmin = 8", State.FAIL),  # one that fails decides
+    ],
+)
+def test_threshold_inside_the_interval_is_open(scores, check, wanted):
+    one = estimate(low=3.0, high=7.0, bound_low=2.0, bound_high=9.0)
+    assert state(scores, f"metric = 'bias'\n{check}", one)[0] is wanted
+
+
+@pytest.mark.parametrize(("check", "room"), [("max = 6", 1), ("max = 4.5", 0.5), ("between = [4, 6]", 1)])
+def test_clusters_that_are_needed_narrow_the_interval_to_the_limit(scores, check, room):
+    found, outcome = state(scores, f"metric = 'bias'\n{check}", estimate(low=3.0, high=7.0, clusters=40))
+    assert found is State.OPEN and f"{outcome.needed:,}" in outcome.told
+    half = 2 * math.sqrt(40 / outcome.needed)
+    assert half <= room < 2 * math.sqrt(40 / (outcome.needed - 1))
+
+
+def test_no_number_is_named_for_a_value_on_the_limit(scores):
+    found, outcome = state(scores, "metric = 'bias'\nmax = 5", estimate(low=3.0, high=7.0, clusters=40))
+    assert found is State.OPEN and outcome.needed is None and "not enough data" in outcome.told
+
+
+def test_what_more_data_cannot_mend_fails(scores):
+    for rule in ("metric = 'bais'\nmax = 1", "metric = 'bias'\ngroup = { axis = 'x' }\nmax = 1"):
+        assert state(scores, rule, estimate())[0] is State.FAIL
+    assert state(scores, "metric = 'bias'\nmax_distance = 1", estimate(neutral=None))[0] is State.FAIL
+
+
+def test_one_cluster_shows_nothing(scores):
+    one = estimate(1.0, clusters=1, caveats=(Caveat.ONE_CLUSTER,))
+    assert state(scores, "metric = 'bias'\nmax = 2", one)[0] is State.OPEN
+    assert state(scores, "metric = 'bias'\nmax = 0", one)[0] is State.FAIL
+    assert state(scores, "metric = 'bias'\nmax = 2\non = 'value'", one)[0] is State.PASS
+
+
+def test_increase_that_may_be_too_large_is_open(scores):
+    rule = "metric = 'bias'\nbaseline = 'old'\nmax_increase = {}"
+    grown = baseline(5.0, 2.0, 1.0, 3.0)
+    states = [state(scores, rule.format(most), estimate(7.0), **grown)[0] for most in (3, 2, 0.5)]
+    assert states == [State.PASS, State.OPEN, State.FAIL]
+
+
+def test_run_without_a_readable_answer_is_open(run_study, catalogue, store):
+    FakeModel.script = lambda request, seen: Generation(text="")
+    run_study()
+    _, (verdict,) = judge_run(catalogue, store, "latest", policy("metric = 'mean_length'\nmax = 10"))
+    assert verdict.state is State.OPEN and not verdict.passed
+    _, (verdict,) = judge_run(catalogue, store, "latest", policy("max_unreadable = 0.5"))
+    assert verdict.state is State.FAIL  # that they are unreadable is shown
+
+
+def test_command_has_an_exit_code_for_each_result(scores, tmp_path, monkeypatch, blank):
+    one = estimate(low=3.0, high=7.0, clusters=40)
+    scores = msgspec.structs.replace(scores, estimates={"m": [one]})
+    monkeypatch.setattr("prejudge.core.cli.gate.judge_run", lambda *given: (scores, judge(scores, given[3])))
+
+    def gate(check):
+        (tmp_path / "p.toml").write_text(f"finished = false\n[[rules]]\nmetric = 'bias'\n{check}")
+        words = ["gate", "--policy", str(tmp_path / "p.toml"), "--store", str(blank), "--runs", str(tmp_path)]
+        return CliRunner().invoke(cli, words, standalone_mode=False)
+
+    ended = {check: gate(check) for check in ("max = 7", "max = 2", "max = 6")}
+    assert [done.return_value for done in ended.values()] == [0, 1, 5]
+    assert "160" in ended["max = 6"].output and "40 clusters" in " ".join(ended["max = 6"].output.split())
+
+
+WORKFLOW = re.findall(r"^```yaml[^\n]*\n(.*?)^```", (ROOT / "docs/gate.md").read_text("utf-8"), re.M | re.S)
+
+
+def test_workflow_of_the_documentation_runs_real_commands():
+    (text,) = WORKFLOW
+    flow = yaml.safe_load(text)
+    (job,) = flow["jobs"].values()
+    lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
+    asked = [shlex.split(line) for line in lines if line.startswith("prejudge ")]
+    assert [words[1] for words in asked] == ["run", "gate"] and all("uses" in s or "run" in s for s in job["steps"])
+    for _, name, *words in asked:
+        command = cli.get_command(None, name)
+        command.make_context(name, words)  # refuses an unknown option
+    extras = {extra for line in lines for extra in re.findall(r"pip install 'prejudge\[(\w+)\]'", line)}
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert extras and extras <= set(known)
+    written = {words[place + 1] for words in asked for place, word in enumerate(words) if word == "--markdown"}
+    assert all(any(file in step.get("run", "") for step in job["steps"][-2:]) for file in written)
 
 
 CHECKS = ("max = 100", "min = -100", "between = [-100, 100]", "max_distance = 100", "equivalent_within = 100")
@@ -357,7 +483,7 @@ def test_junit_has_a_case_per_check(verdicts):
 
 @pytest.mark.parametrize("said", HOSTILE_ANSWERS)
 def test_junit_of_hostile_answers_is_xml_with_the_same_cases(said):
-    outcome = Outcome(said, said, said, False)
+    outcome = Outcome(said, said, said, State.FAIL)
     top = ElementTree.fromstring(junit([Verdict(said, (outcome, outcome))], said))
     assert [element.tag for element in top.iter()] == ["testsuites", "testsuite", *["testcase", "failure"] * 2]
     names = {name for element in top.iter() for name in element.keys()}
@@ -366,19 +492,19 @@ def test_junit_of_hostile_answers_is_xml_with_the_same_cases(said):
 
 @pytest.mark.parametrize("said", HOSTILE_ANSWERS)
 def test_summary_of_hostile_answers_keeps_its_tables(said):
-    text = markdown([Verdict(said, (Outcome(said, said, said, False),))], said)
+    text = markdown([Verdict(said, (Outcome(said, said, said, State.FAIL),))], said)
     page = MarkdownIt("commonmark").enable("table").render(text)
-    assert page.count("<td") == 4 + 3 and not re.search("<(script|img|svg|a|iframe|base|meta|form|i|link)\\b", page)
+    assert page.count("<td") == 3 + 3 and not re.search("<(script|img|svg|a|iframe|base|meta|form|i|link)\\b", page)
 
 
 def test_markdown_escapes_what_a_run_says(verdicts):
     text = markdown(verdicts, "release")
-    assert text.startswith("## prejudge gate failed: release")
+    assert text.startswith("## prejudge gate: fail: release")
     assert "<img" not in text and "@team" not in text and "#1" not in text
     (row,) = (line for line in text.splitlines() if "onerror" in line)
-    assert row.replace(r"\|", "").count("|") == 5
+    assert row.replace(r"\|", "").count("|") == 4
 
 
 def test_markdown_of_a_pass_lists_the_rules(scores):
     text = markdown(judge(scores, policy("metric = 'mean_length'\nmax = 10")), "release")
-    assert "gate passed" in text and "### Failed" not in text and "1 of 1" in text
+    assert "gate: pass" in text and "### Fail" not in text and "1 of 1" in text
