@@ -149,7 +149,7 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
         return tuple(stages)
     first, *others = stages
     kind = type(f"Limited{type(first).__name__}", (LimitedStage, type(first)), {})
-    limited = object.__new__(kind)
+    limited: Any = object.__new__(kind)
     limited.__dict__.update(first.__dict__, limit=limit)
     return (limited, *others)
 
