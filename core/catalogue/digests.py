@@ -1,10 +1,10 @@
 """Digests of what the numbers of a study depend on: code by what it says, data by its bytes.
 
-Of code, the modules that the probe or metric imports from its own distribution count, followed through all of them, and
-of this package what they import of `statistics`. Comments, docstrings, layout and what a measure is called do not: the
-syntax tree is digested, as it is in every version of Python, so that a certificate survives an edit that changes no
-number. Of data, every file in the packages of these modules counts, but for study files (their options are compared by
-value), templates of words, pages, and certificates.
+Of code, the modules that the probe or metric imports from its own distribution count, followed through all of them, as
+far as they say what numbers depend on (`said.py`), and of this package what they import of `statistics`. The syntax
+tree is digested, as it is in every version of Python, so that a certificate survives an edit that changes no number.
+Of data, every file in the packages of these modules counts, but for study files (their options are compared by value),
+templates of words, pages, and certificates.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from pathlib import Path
 
 from .origins import digest_of
 from .registry import StudyEntry
+from .said import said, said_by, tree
 from .study import Catalogue, Study
 
 CORE = __package__.rpartition(".")[0]
 STATISTICS = "statistics"
 FOLDER = "certificates"
 """Folder of certificates beside the modules of a study."""
-CALLED = frozenset({"label", "meaning", "direction"})
-"""Arguments of a measure that are words."""
 WORDS = frozenset({".j2", ".jinja", ".md", ".pyi", ".pyc"})
 """Endings of files that hold words or types, and nothing that a number depends on."""
 
@@ -93,7 +92,8 @@ def digest_of_module(module: str) -> str:
     # The root of this package holds every study.
     folders = {path.parent for path in files} - {Path(str(sys.modules[CORE].__file__)).parent.parent}
     data = [path for folder in sorted(folders) for path in _data(folder)]
-    return _digest(root, [*files, *data])
+    code = said_by(files, files[0]) if files else {}
+    return _digest(root, [*code, *data], code)
 
 
 @cache
@@ -101,9 +101,9 @@ def _statistics(modules: tuple[str, ...]) -> str:
     """Return the digest of the statistics that modules of this package import; of any other it is all of them."""
     folder, roots = _folder_of_statistics(), {_root(module) for module in modules}
     if roots != {folder.parents[1]}:
-        return _digest(folder, folder.glob("*.py"))
+        return _digest(folder, every := [*folder.glob("*.py")], {path: said(path) for path in every})
     files = [path for module in modules for path in _imported(module, folder.parents[1]) if path.parent == folder]
-    return _digest(folder, files)
+    return _digest(folder, files, {path: said(path) for path in files})
 
 
 def _folder_of_statistics() -> Path:
@@ -117,10 +117,10 @@ def _root(module: str) -> Path | None:
     return next(iter(map(Path, places or ())), None)
 
 
-def _digest(root: Path, files: Iterable[Path]) -> str:
+def _digest(root: Path, files: Iterable[Path], code: Mapping[Path, str]) -> str:
     digest = hashlib.sha256()
     for path in sorted(set(files)):
-        content = _said(path) if path.suffix == ".py" else hashlib.sha256(path.read_bytes()).hexdigest()
+        content = code[path] if path in code else hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(root).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
@@ -148,7 +148,7 @@ def _file(name: str, root: Path) -> Path | None:
 def _imports(name: str, path: Path) -> Iterator[str]:
     """Yield the modules of its own distribution that a module may import, also within functions."""
     top, package = name.partition(".")[0], name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(_tree(path)):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == top)
         elif isinstance(node, ast.ImportFrom):
@@ -184,41 +184,3 @@ def _is_study(path: Path) -> bool:
         return isinstance(tomllib.loads(path.read_text("utf-8")).get("probe"), str)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return False
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes())
-
-
-@cache
-def _said(path: Path) -> str:
-    """Return the digest of what the code of a file says: not its comments, docstrings and layout."""
-    return hashlib.sha256(repr(_told(_tree(path))).encode(errors="surrogatepass")).hexdigest()
-
-
-def _told(node: object) -> object:
-    if isinstance(node, ast.AST):
-        # What is empty is left out: a later Python has more fields.
-        own = ((name, value) for name, value in vars(node).items() if name in node._fields and name != "kind")
-        if isinstance(node, ast.Call):
-            own = ((name, [k for k in value if not _names(k)] if name == "keywords" else value) for name, value in own)
-        return type(node).__name__, *sorted((name, _told(value)) for name, value in own if value not in (None, []))
-    if isinstance(node, list):
-        return [_told(one) for one in node if not _is_words(one)]
-    return node
-
-
-def _names(keyword: ast.keyword) -> bool:
-    """Return whether an argument is a text that says what a measure is called or means."""
-    text = isinstance(keyword.value, ast.JoinedStr | ast.Constant) and not _is_number(keyword.value)
-    return keyword.arg in CALLED and text
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not isinstance(node.value, str)
-
-
-def _is_words(node: object) -> bool:
-    """Return whether a statement is a text alone: the docstring of a module, class, function or field."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

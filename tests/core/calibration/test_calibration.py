@@ -255,6 +255,53 @@ def test_a_digest_follows_what_code_says_and_not_how_it_is_written(
     assert digest_of_module("own1.part") != found[1]
 
 
+USED = """
+from .words import told
+from .words import half
+CAPTION = "A figure"
+def size(x): return half(x)
+def drawn(x): return told(x)
+class M:
+    measures = (size,)
+    def compute(self, rows): return [size(row) for row in rows] + self.examples(rows)
+    def examples(self, rows): return rows[:1]
+    def figures(self, found): return [drawn(CAPTION) for one in found]
+"""
+WORDS = """
+def told(x): return str(x)
+def half(x): return x / 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("A figure", "Another figure", True),
+        ("return told(x)", "return told(x) + told(x)", True),
+        ("return str(x)", "return repr(x)", True),
+        ("x / 2", "x / 3", False),
+        ("from .words import half", "from .charts import half", False),
+        ("rows[:1]", "rows[:2]", False),  # `compute` uses it
+        ("measures = (size,)", "measures = (drawn,)", False),
+        ("CAPTION =", "half.__doc__ = ''\nCAPTION =", False),
+    ],
+)
+def test_only_what_numbers_depend_on_is_digested(
+    old: str, new: str, same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert old in USED + WORDS
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = []
+    for change in (False, True):
+        package = tmp_path / f"changed{change}"
+        package.mkdir()
+        for name, text in (("__init__", ""), ("part", USED), ("words", WORDS), ("charts", WORDS)):
+            (package / f"{name}.py").write_text(text.replace(old, new) if change and name != "charts" else text)
+        digest_of_module.cache_clear()
+        found.append(digest_of_module(f"changed{change}.part"))
+    assert (found[0] == found[1]) is same
+
+
 def test_digests_follow_the_data_and_name_every_part(campaign: Campaign, tmp_path: Path) -> None:
     own = digests_of(campaign)
     assert set(own) == {"probe bistereo-tuples", "metric bistereo-tuples", "statistics"}
