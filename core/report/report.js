@@ -80,6 +80,33 @@
     });
   }
 
+  // What scrolls sideways says so, and stops the Tab key; what does not is only read.
+  const cues = new Map();
+  function mark(region) {
+    const hidden = region.scrollWidth - region.clientWidth;
+    const before = region.scrollLeft > 1;
+    const after = region.scrollLeft < hidden - 1;
+    region.classList.toggle("before", before);
+    region.classList.toggle("after", after);
+    const scrolls = hidden > 1 || region.scrollHeight > region.clientHeight + 1;
+    if (scrolls) region.tabIndex = 0;
+    else if (region !== document.activeElement) region.removeAttribute("tabindex");
+    if (hidden > 1 && !cues.has(region)) {
+      const cue = document.createElement("p");
+      cue.className = "cue";
+      cue.setAttribute("aria-hidden", "true"); // a screen reader reads all of it
+      cue.textContent = "Scroll sideways to see all of it \u2192";
+      region.before(cue);
+      cues.set(region, cue);
+    }
+    if (cues.has(region)) cues.get(region).hidden = hidden <= 1;
+  }
+  const sizes = new ResizeObserver((found) => found.forEach(({ target }) => mark(target)));
+  for (const region of all(".scroll")) {
+    sizes.observe(region);
+    region.addEventListener("scroll", () => mark(region), { passive: true });
+  }
+
   for (const node of all("[data-script]")) node.hidden = false;
   for (const list of all("[data-list]")) setUp(list);
 

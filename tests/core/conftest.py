@@ -42,6 +42,7 @@ virtual = _share("virtual")
 postgres = _share("postgres")
 _share("strategies")
 _share("hostile")
+_share("browsed")
 _share("provider")
 
 from prejudge.core.engine.runs import RunOptions, execute  # noqa: E402

@@ -5,98 +5,22 @@ from __future__ import annotations
 import io
 
 import pytest
+from browsed import CONTRAST, OPEN_ALL, content, tab_to
 from hostile import HOSTILE, RUN
-from matplotlib.figure import Figure
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
-from prejudge.core.contracts.adapter import Identity
-from prejudge.core.contracts.estimates import Chart, Estimate, Example
-from prejudge.core.report import Picture, Published, ReportContent, ShownExample, StudyInfo, Table, picture, render
+from prejudge.core.contracts.estimates import Estimate, Example
+from prejudge.core.report import ShownExample, picture, render
 from prejudge.core.report.tables import MOST_ROWS
 
 FOLDED = "details.metric summary"
-OPEN_ALL = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
-
-
-@pytest.fixture
-def page(chromium):
-    with chromium.new_context(offline=True) as context:
-        yield context.new_page()
-
-
-@pytest.fixture
-def heard(page):
-    """Return what the page does, by the name of the event."""
-    events = {name: [] for name in ("dialog", "pageerror", "request", "requestfailed")}
-    for name, noted in events.items():
-        page.on(name, lambda event, noted=noted: noted.append(event))
-    # An open dialog would hold the page for ever.
-    page.on("dialog", lambda dialog: dialog.accept())
-    return events
-
-
-@pytest.fixture
-def opened(page, tmp_path):
-    """Return a function that opens a page and waits until it is laid out, a minute at most."""
-
-    def show(html, *, width=1200, height=900, scheme="light", media="screen"):
-        path = tmp_path / "report.html"
-        path.write_text(html, encoding="utf-8", newline="\n")
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=scheme, media=media)
-        page.goto(path.as_uri(), timeout=60_000)
-        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
-        return page
-
-    return show
-
-
-def tab_to(page, selector, most=400):
-    """Press Tab until the focus is on what the selector names."""
-    for _ in range(most):
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"{selector} cannot be reached by keyboard")
 
 
 def photo():
     image = pytest.importorskip("PIL.Image", reason="no Pillow to draw an image with")
     image.new("RGB", (900, 600), "green").save(buffer := io.BytesIO(), "PNG")
     return picture(buffer.getvalue())
-
-
-def content(said="words", count=4):
-    """Return a report in which a model's words stand wherever they could."""
-    values = [0.2, None, 10.0, -1.0]
-    rows = [
-        Estimate.from_flat(
-            metric=said, group={"axis": said, "item": f"item {i}"}, value=values[i % 4], neutral=0.0, low=-2.0
-        )
-        for i in range(count)
-    ]
-    rows += [rows[0].replace(topic=topic, metric=f"{topic} {said}") for topic in ("missing", "position")]
-    example = ShownExample(Example(said, {"axis": said}, (b"\1",), 0.5, said), ((said, said),), ((said, "a" * 64),))
-    return ReportContent(
-        title=said,
-        study=StudyInfo(name=said, url=said, summary=said, citation=said),
-        models={"subject": Identity(adapter=said, version=said, model=said, digest=said, settings={said: said})},
-        names={"subject": said},
-        when=said,
-        estimates=rows,
-        conclusions={said: said},
-        charts=[Chart("chart", said.replace("$", ""), said, Figure(figsize=(6, 2)))],
-        published=[Published(metric=said, published=0.5, note=said)],
-        missing=[Table(said, (said, "n"), ((said, 3),))],
-        examples=[example],
-        pictures={"a" * 64: Picture("image/png", b"no image", said)},
-        warnings=[said],
-        methods=[said],
-        limits=[said],
-        deviations=[said],
-        provenance={said: [said, {said: said}]},
-    )
 
 
 @pytest.mark.parametrize("payload", HOSTILE)
@@ -212,30 +136,6 @@ def test_regions_and_controls_have_names(opened):
     for node in tree:
         if not node["ignored"] and node["role"]["value"] in named:
             assert node["name"]["value"], node
-
-
-CONTRAST = """
-(() => {
-  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const rgb = css => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1);
-                       return [...canvas.getImageData(0, 0, 1, 1).data]; };
-  const light = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
-                                        .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
-  const ground = node => { for (; node; node = node.parentElement) {
-      const found = rgb(getComputedStyle(node).backgroundColor); if (found[3] === 255) return found; }
-      return [255, 255, 255]; };
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  let least = [99, ''];
-  while (texts.nextNode()) {
-    const node = texts.currentNode.parentElement;
-    if (!texts.currentNode.textContent.trim() || ['SCRIPT', 'NOSCRIPT'].includes(node.tagName)) continue;
-    const [a, b] = [light(rgb(getComputedStyle(node).color)), light(ground(node))].sort((x, y) => y - x);
-    const ratio = (a + .05) / (b + .05);
-    if (ratio < least[0]) least = [ratio, node.outerHTML.slice(0, 80)];
-  }
-  return least;
-})()
-"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
