@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,13 @@ from ..contracts.options import parse_assignments
 from ..contracts.words import UNDEFINED, percent
 from ..engine.plan import StagePlan
 from ..engine.plan import plan as plan_study
+from ..engine.timing import FIRST, time_first
 from ..engine.varying import varied_studies
 from ..scoring.score import score
 from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_effects
 from ..store import Store
-from .completing import complete_run
+from ..store.urls import hide_password
+from .completing import complete_model, complete_run
 from .outlet import echo
 from .shared import (
     data_option,
@@ -44,6 +49,14 @@ from .terminal import terminal
 @limit_options
 @set_option
 @vary_option
+@click.option(
+    "--time",
+    "timed",
+    metavar="MODEL",
+    shell_complete=complete_model,
+    help=f"Ask this model the first {FIRST} requests, and estimate the time of the study. The answers are stored, and "
+    "the run can be resumed.",
+)
 @store_option
 @registry_option
 @click.option(
@@ -86,6 +99,7 @@ def plan(
     quick: bool,
     assignments: tuple[str, ...],
     varied: tuple[str, ...],
+    timed: str | None,
     store: str,
     registry: str | None,
     **known: Any,
@@ -98,7 +112,7 @@ def plan(
     ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
     own = {"orders": orders, "limit": limit, "quick": quick or None}
-    roles, values = read_models(models), read_assignments(assignments, data, **own)
+    roles, values = read_models((*models, *([timed] if timed else []))), read_assignments(assignments, data, **own)
     if varied:
         studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
     else:
@@ -111,6 +125,17 @@ def plan(
             _show(stage)
         for line in effects:
             echo(line)
+        if timed is not None:
+            _show_time(catalogue, chosen, store, stages[0])
+
+
+def _show_time(catalogue: Catalogue, study: Study, store: str, stage: StagePlan) -> None:
+    command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
+    with Store(store, later=True) as opened:
+        found = asyncio.run(time_first(catalogue, study, opened, stage, command))
+    echo(found.words(stage))
+    if not found.whole:
+        echo(f"The answers are stored: `prejudge run` uses them, or `prejudge resume {found.run}`.")
 
 
 def planned(catalogue: Catalogue, study: Study, store: str) -> list[StagePlan]:
