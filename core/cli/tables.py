@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
 
 from ..catalogue.study import Catalogue
-from ..contracts.errors import UsageError
+from ..contracts.errors import UnknownNameError, UsageError
+from ..contracts.estimates import Estimate
+from ..contracts.options import parse_assignments
+from ..gate import selects
 from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..report.place import own_file
+from ..report.text import label
 from ..scoring.score import Scores, estimates_frame, score
 from ..store import Store
 from .outlet import echo
@@ -30,6 +35,14 @@ from .shared import (
 @click.option("--format", "kind", type=click.Choice(get_args(Format)), default="csv", show_default=True)
 @click.option("--what", type=click.Choice(["estimates", "observations"]), default="estimates", show_default=True)
 @click.option("--metric", "metrics", multiple=True, help="Estimates of this measure only. Repeatable.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="FACTOR=LEVEL",
+    help="Estimates of this level only, with * and ? as in file names; an empty level: those without the factor. "
+    "Repeatable.",
+)
 @click.option("--out", default=None, metavar="FILE", help="The file to write. Default: RUN-estimates.csv and so on.")
 @set_option
 @store_option
@@ -40,6 +53,7 @@ def export(
     kind: str,
     what: str,
     metrics: tuple[str, ...],
+    groups: tuple[str, ...],
     out: str | None,
     assignments: tuple[str, ...],
     **where: Any,
@@ -55,19 +69,40 @@ def export(
         scores = score(Catalogue.load(where["registry"]), opened, name, given)
     if what == "estimates":
         say_own_options(Path(where["runs"]) / scores.run.name, given)
-    data = _encoded(scores, cast("Format", kind), what, metrics)
+    data = _encoded(scores, cast("Format", kind), what, metrics, parse_assignments(groups))
     path = Path(out) if out else own_file(Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}"))
     echo(f"Written: {write_bytes(data, path)}")
 
 
-def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...]) -> bytes:
+def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...], group: Mapping[str, Any]) -> bytes:
     if what == "observations":
-        if metrics:
-            raise UsageError("--metric selects estimates; it needs --what estimates.", code="options.conflict")
+        if metrics or group:
+            raise UsageError(
+                "--metric and --group select estimates; they need --what estimates.", code="options.conflict"
+            )
         return encode(scores.frame, kind)
-    every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
-    chosen = [e for e in every if e.metric in metrics] if metrics else every
-    if not chosen:
-        known = ", ".join(dict.fromkeys(e.metric for e in every))
-        raise UsageError(f"the run has no estimate of {', '.join(metrics)}. It has: {known}.", code="export.metric")
+    chosen = _selected([e for every in scores.estimates.values() for e in every], metrics, group)
     return latex_table(chosen).encode() if kind == "latex" else encode(estimates_frame(chosen), kind)
+
+
+def _selected(every: Sequence[Estimate], metrics: Sequence[str], group: Mapping[str, Any]) -> list[Estimate]:
+    """Return the estimates of these measures and groups.
+
+    Raises:
+        UnknownNameError: no estimate has such a factor.
+        UsageError: there is none; the message has what there is.
+    """
+    named = [e for e in every if e.metric in metrics] if metrics else list(every)
+    if not named:
+        known = ", ".join(dict.fromkeys(e.metric for e in every)) or "none"
+        raise UsageError(f"the run has no estimate of {', '.join(metrics)}. It has: {known}.", code="export.metric")
+    factors = dict.fromkeys(name for e in named for name in e.group)
+    for factor in group:
+        if factor not in factors:
+            raise UnknownNameError("factor of these estimates", factor, factors)
+    chosen = [e for e in named if all(selects(level, factor, e) for factor, level in group.items())]
+    if not chosen:
+        levels = {factor: dict.fromkeys(label(e.group[factor]) for e in named if factor in e.group) for factor in group}
+        told = "; ".join(f"{factor}: {', '.join(found)}" for factor, found in levels.items())
+        raise UsageError(f"no estimate has all of these levels. There are {told}.", code="export.group")
+    return chosen

@@ -6,7 +6,7 @@ The door: `read_policy`, then `judge` or `judge_run`, then `junit` and `markdown
 from __future__ import annotations
 
 from .checks import State
-from .judge import Outcome, Verdict, judge, judge_run, worst
+from .judge import Outcome, Verdict, judge, judge_run, selects, worst
 from .policy import FINISHED, Policy, Rule, parse_policy, read_policy
 from .words import junit, markdown, summary
 
@@ -23,6 +23,7 @@ __all__ = [
     "markdown",
     "parse_policy",
     "read_policy",
+    "selects",
     "summary",
     "worst",
 ]

@@ -138,7 +138,7 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outc
         return
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
     named = [e for e in every if _matches(e.metric, rule.metric)]
-    found = [e for e in named if all(_selects(v, k, e) for k, v in rule.group.items())]
+    found = [e for e in named if all(selects(v, k, e) for k, v in rule.group.items())]
     if not found:
         yield _nothing(rule, every, named)
     for estimate in found:
@@ -151,7 +151,8 @@ def _outcome(subject: str, check: Check) -> Outcome:
     return Outcome(subject, *check)
 
 
-def _selects(pattern: object, factor: str, estimate: Estimate) -> bool:
+def selects(pattern: object, factor: str, estimate: Estimate) -> bool:
+    """Return whether an estimate has a level of a factor, with `*` and `?`; an empty one: whether it has no level."""
     if factor not in estimate.group:
         return pattern == ""
     return _matches(estimate.group[factor], pattern)

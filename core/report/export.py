@@ -6,7 +6,8 @@ models may begin so. Such texts get a leading apostrophe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Literal, get_args
@@ -94,16 +95,21 @@ def safe_for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def latex_table(estimates: Sequence[Estimate]) -> str:
-    """Return estimates as a LaTeX table (booktabs): value with its interval, n, and p adjusted within its family."""
+    """Return estimates as a LaTeX table (booktabs): value with its interval, n, and p adjusted within its family.
+
+    Measures have their labels; where two have the same, also their names.
+    """
     factors = list(dict.fromkeys(name for e in estimates for name in e.group))
+    named = Counter(label for label, _ in {(e.label, e.metric) for e in estimates})
+    alike = {label for label, count in named.items() if count > 1}
     heads = ["Measure", *factors, "Value", "Interval", "$n$", r"$p_\mathrm{adj}$"]
     lines = [
         r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}; other scripts than Latin: LuaLaTeX or XeLaTeX",
         rf"\begin{{tabular}}{{l{'l' * len(factors)}rrrr}}",
         r"\toprule",
-        " & ".join([heads[0], *map(escape_latex, factors), *heads[-4:]]) + r" \\",
+        " & ".join([heads[0], *(escape_latex(_titled(name)) for name in factors), *heads[-4:]]) + r" \\",
         r"\midrule",
-        *(" & ".join(_latex_row(estimate, factors)) + r" \\" for estimate in estimates),
+        *(" & ".join(_latex_row(estimate, factors, alike)) + r" \\" for estimate in estimates),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -119,11 +125,25 @@ def escape_latex(text: str) -> str:
     )
 
 
-def _latex_row(estimate: Estimate, factors: Iterable[str]) -> list[str]:
+def _titled(factor: str) -> str:
+    """Return the name of a factor as the head of a column: `Body shape` for `body_shape`."""
+    words = factor.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _measure(estimate: Estimate, alike: Container[str]) -> str:
+    e = estimate
+    if not e.label:
+        return e.metric
+    return f"{e.label}, {e.metric}" if e.label in alike else e.label
+
+
+def _latex_row(estimate: Estimate, factors: Iterable[str], alike: Container[str]) -> list[str]:
     e, decimals = estimate, decimals_for([estimate.value, estimate.low, estimate.high])
     interval = f"[{with_minus(e.low, decimals)}, {with_minus(e.high, decimals)}]" if defined(e.low) else UNDEFINED
     group = [label(e.group[name]) if name in e.group else "" for name in factors]
-    name = f"{e.metric} ({e.unit})" if e.unit else e.metric
+    name = _measure(e, alike)
+    name = f"{name} ({e.unit})" if e.unit else name
     p = e.p_adjusted if e.p_adjusted is not None else e.p
     # Braces, because booktabs would read a leading bracket as the option of the line before.
     cells = [escape_latex(text) for text in (name, *group, with_minus(e.value, decimals))]

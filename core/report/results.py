@@ -20,6 +20,7 @@ from ..scoring.score import Scores, estimates_frame, measure_frame, score
 from ..store import Store
 from ..store.urls import DEFAULT
 from .figures import export
+from .notebook import html_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +41,10 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         known = [] if self.calibration is None else [f"Calibration: {self.calibration.told}"]
         lines = [f"Run {self.name}{others}", *self.conclusions.values(), *self.scores.confused, *known]
         return "\n".join(lines if self.report is None else [*lines, f"Report: {self.report}"])
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook, with warnings and estimates behind a click."""
+        return html_of(self)
 
     @property
     def name(self) -> str:
@@ -63,7 +68,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def estimates(self) -> pl.DataFrame:
-        """Return the estimates as a tidy frame, one row each."""
+        """Return the estimates as a tidy polars frame, one row each; `.to_pandas()` needs the extra `pandas`."""
         return estimates_frame([e for estimates in self.scores.estimates.values() for e in estimates])
 
     @property

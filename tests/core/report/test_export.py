@@ -142,3 +142,17 @@ def test_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with raises_code(UsageError, "file.unwritable"):
         write_bytes(b"", tmp_path / "file" / "inside.csv")
+
+
+def labelled(metric, label, **group):
+    return Estimate.from_flat(metric=metric, label=label, group=group, value=1.0)
+
+
+def test_latex_table_has_the_labels_of_measures():
+    rows = latex_table([labelled("z_2", "Stereotype score", body_shape="x"), labelled("z_3", "Other score")])
+    assert "Stereotype score &" in rows and "z\\_2" not in rows and "Measure & Body shape &" in rows
+
+
+def test_measures_with_one_label_are_told_apart():
+    rows = latex_table([labelled("z_2", "Score"), labelled("z_3", "Score"), labelled("z_4", "Own")])
+    assert all(name in rows for name in ("Score, z\\_2", "Score, z\\_3", "Own &"))
