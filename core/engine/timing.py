@@ -1,8 +1,9 @@
 """`plan --time`: how long a study takes, from its first answers.
 
-The run is begun under a small budget, so that these answers are kept and the run can be resumed. What passes before the
-first answers (weights that are loaded, a canary) is told apart from the pace after them. An endpoint's pace grows while
-it is asked, and a local model's first batches are slow: what is stated is rather too long.
+The run is begun under a small budget, so that these answers are kept and the run can be resumed. Of a local model, what
+passes before the first batch (weights are loaded) is told apart from the pace after it. An endpoint is asked many at a
+time, so that its first answers come together: its pace is that over all the time, and rather too slow, since it grows
+while it is asked.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class _Clock:
         self.run = run
 
     def stage(self, name: str, role: str, total: int) -> None:
-        pass
+        if not self.came:
+            self.began = time.monotonic()
 
     def update(self, counts: Counts) -> None:
         if counts.asked and (not self.came or counts.asked > self.came[-1][1]):
@@ -100,15 +102,17 @@ async def time_first(
         whole = True
     except BudgetError:
         pass
-    return _timed(clock.run, clock.came, whole=whole)
+    remote = catalogue.adapter(study.roles[stage.role]).endpoint is not None
+    return _timed(clock.run, clock.came, whole=whole, remote=remote)
 
 
-def _timed(run: str, came: list[tuple[float, int]], *, whole: bool) -> Timed:
+def _timed(run: str, came: list[tuple[float, int]], *, whole: bool, remote: bool = False) -> Timed:
     if not came:
         return Timed(run, 0, 0.0, None, whole)
     (start, few), (end, asked) = came[0], came[-1]
     # Where all came at once nothing tells the loading from the asking.
-    rate = (asked - few) / (end - start) if asked > few and end > start else asked / max(end, 1e-9)
+    apart = not remote and asked > few and end > start
+    rate = (asked - few) / (end - start) if apart else asked / max(end, 1e-9)
     return Timed(run, asked, start, rate, whole)
 
 
