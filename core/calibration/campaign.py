@@ -137,14 +137,20 @@ class Campaign:
 
     def _models(self, null: str, seed: int, strength: float) -> dict[str, ModelAdapter]:
         models = {}
-        for role, name in self.study.roles.items():
+        for role, given in self.study.roles.items():
+            name = self.gallery[null].roles.get(role, given)
             if role == SUBJECT:
                 models[role] = self.model(self.gallery[null], seed, strength)
             elif name == STAND_IN:
                 models[role] = self.model(self.gallery[FAIR].with_settings(self.gallery[null].others), seed)
             else:
-                models[role] = self._others.setdefault(role, self.catalogue.adapter(name))
+                models[role] = self._other(name)
         return models
+
+    def _other(self, name: str) -> ModelAdapter:
+        if name not in self._others:
+            self._others[name] = self.catalogue.adapter(name)
+        return self._others[name]
 
     def observe(self, null: str, seed: int, strength: float = 0.0) -> dict[str, pl.DataFrame]:
         """Return the observations of one study."""
@@ -212,6 +218,9 @@ class Journal:
 
     def touches(self, campaign: Campaign, null: str) -> bool:
         """Return whether a null changes the headline of a study against `fair`, in one of two models at least."""
+        own = campaign.gallery[null]
+        if own.roles and not own.settings and own.roles.keys().isdisjoint(campaign.study.roles):
+            return False  # nor is its model loaded
         return any(not alike(self.made(campaign, null, seed), self.made(campaign, FAIR, seed)) for seed in (0, 1))
 
     def add(self, done: Done) -> None:

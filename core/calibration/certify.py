@@ -117,7 +117,7 @@ def certificate_of(
         requests=plan.requests,
         digests=digests,
         folders=folders_of(campaign.catalogue, campaign.study),
-        gallery={name: null.settings for name, null in campaign.gallery.items()},
+        gallery={name: null.settings | null.roles for name, null in campaign.gallery.items()},
         meanings={name: null.meaning for name, null in campaign.gallery.items()},
         planted=campaign.planted,
         groups=tuple(groups),

@@ -33,6 +33,8 @@ class Null(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the nuisance is a change of, for the certificate's table of sensitivities."""
     others: dict[str, Any] = {}
     """Settings of the fair models that stand in for other roles, such as a judge or an encoder."""
+    roles: dict[str, str] = {}
+    """Models of the registry in such roles, by role: the nuisance is theirs, and the model that is asked is fair."""
 
     def with_settings(self, settings: Mapping[str, Any]) -> Null:
         """Return it with more settings."""

@@ -31,6 +31,8 @@ PREFIX = "built:"
 CACHE = "PREJUDGE_CACHE"
 """Environment variable that names the folder of what is made on this machine and can be made again."""
 RECORD = "built.json"
+ABANDONED = 3600.0
+"""Seconds after which an unfinished model is that of a process that was ended: none takes so long."""
 _PACKAGES = ("numpy", "torch", "transformers", "tokenizers", "safetensors")
 LOG = logging.getLogger(__name__)
 
@@ -123,6 +125,7 @@ def _build(place: _Place) -> None:
     beside, started = place.home, time.process_time()
     try:
         place.home.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(place.home.parent)
         beside = Path(tempfile.mkdtemp(prefix=f".{place.home.name}.", dir=place.home.parent))
         (beside / place.name).mkdir()
         make(place.name, beside / place.name)
@@ -147,6 +150,12 @@ def _build(place: _Place) -> None:
     finally:
         if beside != place.home:
             shutil.rmtree(beside, ignore_errors=True)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for left in folder.glob(".*-*"):
+        if left.is_dir() and time.time() - left.stat().st_mtime > ABANDONED:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _check(place: _Place) -> None:

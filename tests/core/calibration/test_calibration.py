@@ -143,6 +143,24 @@ def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign
         load_gallery(str(tmp_path / "absent.toml"))
 
 
+def test_a_null_may_be_in_another_role_and_is_asked_only_where_that_is(tmp_path: Path, monkeypatch: Any) -> None:
+    without = Campaign(Catalogue.load(), "bistereo-tuples", SMALL, load_gallery())
+    journal = Journal(tmp_path / "s.jsonl", without.opening({}))
+    assert not journal.touches(without, "encoder-errors") and not journal.done
+    judged = Campaign(Catalogue.load(), "indicasa", {}, load_gallery())
+    asked: list[dict[str, str]] = []
+
+    async def observe(models: dict[str, Any]) -> dict[str, pl.DataFrame]:
+        asked.append({role: model.identity.model for role, model in models.items()})
+        return {}
+
+    monkeypatch.setattr(judged.bench, "observe", observe)
+    for null in (FAIR, "encoder-errors"):
+        judged.observe(null, 0)
+    fair, erring = asked
+    assert fair["subject"] == erring["subject"] and fair["encoder"] != erring["encoder"] == "encoder_fair-leans"
+
+
 def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign, tmp_path: Path) -> None:
     journal = Journal(tmp_path / "s.jsonl", campaign.opening({}))
     assert not journal.touches(campaign, "refuses-one-group")  # nothing is refused where likelihoods are asked

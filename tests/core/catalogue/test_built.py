@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 import types
 from pathlib import Path
 
 import pytest
 
-from prejudge.core.catalogue.built import CACHE, RECORD, Record, cache_folder, ensure_built, settings_placed
+from prejudge.core.catalogue.built import ABANDONED, CACHE, RECORD, Record, cache_folder, ensure_built, settings_placed
 from prejudge.core.catalogue.trust import read_candidate, wants_of
 from prejudge.core.contracts.errors import DataError, ModelLoadError, UnknownNameError, UsageError
 from prejudge.core.contracts.recipe import Recipe, digest_of
@@ -76,6 +78,16 @@ def test_half_a_model_leaves_nothing_behind(workshop, tmp_path):
     with pytest.raises(RuntimeError, match="no room"):
         ensure_built({"model": f"built:{PACKAGE}/broken"})
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_one_makes_now_is_not(workshop, tmp_path):
+    left, busy = (tmp_path / "cache" / "built" / f".other-0123.{name}" for name in ("left", "busy"))
+    for folder in (left, busy):
+        (folder / "other").mkdir(parents=True)
+    long_ago = time.time() - ABANDONED - 1
+    os.utime(left, (long_ago, long_ago))
+    ensure_built(SETTINGS)
+    assert not left.exists() and busy.is_dir()
 
 
 def test_the_faster_of_two_processes_wins(workshop, tmp_path):
