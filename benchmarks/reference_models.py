@@ -1,12 +1,12 @@
-"""What was planted in the text reference models and encoders, and what is found: by plain torch, and by the studies.
+"""What was planted in the reference models, and what is found: by plain torch, and by the studies.
 
     python benchmarks/reference_models.py [NAME ...] [--made DIR]      # masked_biased-0.5 ...; without names: all
 
 In nats, and alike for every kind: half the difference of the log-odds of praise and of blame between the desirable and
 the undesirable group, which is the planted strength. The independent part loads the checkpoint with Transformers alone
 and uses sentences of the training grammar; the study asks its own, of women and skin tones. Models that are made on
-demand are made first, about a minute of processor time each, or found in DIR. Encoders have columns of their own; see
-reference_encoder.py.
+demand are made first, about a minute of processor time each, or found in DIR. Other kinds have columns of their own;
+see reference_answering.py, reference_encoder.py and reference_pictures.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
+import reference_answering
 import reference_encoder
+import reference_pictures
 import torch
 import transformers
 
@@ -43,6 +45,12 @@ STUDIES = {
     ),
 }
 HEADER = "| model | planted | independent | study |\n| --- | --- | --- | --- |"
+HEADERS = {
+    "answering": reference_answering.HEADER,
+    "encoder": reference_encoder.HEADER,
+    **reference_pictures.HEADER,
+}
+"""Of the kinds that have columns of their own."""
 ADAPTERS = {"masked": "hf-masked", "causal": "hf-causal", "inference": "hf-classifier"}
 
 
@@ -111,6 +119,12 @@ def by_study(one: Reference, folder: Path, place: str) -> str:
     return f"{row['value']:+.2f} [{row['low']:.2f}, {row['high']:.2f}] {row['verdict'] or ''}".strip()
 
 
+def _cells_of(one: Reference, folder: Path, place: Path) -> str:
+    if one.kind == "encoder":
+        return reference_encoder.measure(folder, place / f"{one.name} asked")
+    return (reference_answering if one.kind == "answering" else reference_pictures).measure(one, folder)
+
+
 def main() -> None:
     """Print a row per model."""
     parser = argparse.ArgumentParser(description="Measure what was planted in the text reference models.")
@@ -120,21 +134,19 @@ def main() -> None:
     logging.disable(logging.WARNING)
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    names = chosen.names or [name for name, one in REFERENCES.items() if one.kind in (*STUDIES, "encoder")]
+    names = chosen.names or list(REFERENCES)
     with tempfile.TemporaryDirectory() as place:
         header = ""
         for name in names:
             one = REFERENCES[name]
-            needed = reference_encoder.HEADER if one.kind == "encoder" else HEADER
-            if needed != header:
+            if (needed := HEADERS.get(one.kind, HEADER)) != header:
                 print(header := needed, flush=True)
             folder = reference_path(name) if name in SHIPPED else (chosen.made or Path(place)) / name
             if not folder.is_dir():
                 folder.mkdir()
                 make(name, folder)
-            if one.kind == "encoder":
-                cells = reference_encoder.measure(folder, Path(place) / f"{name} asked")
-                print(f"| {name} | {one.nats:.3g} | {cells} |", flush=True)
+            if one.kind not in STUDIES:
+                print(f"| {name} | {one.nats:.3g} | {_cells_of(one, folder, Path(place))} |", flush=True)
                 continue
             found = independent(one, folder)
             print(f"| {name} | {one.nats:.3g} | {found:+.3f} | {by_study(one, folder, place)} |", flush=True)

@@ -16,10 +16,12 @@ from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.recipe import Recipe, digest_of
 
 HERE = Path(__file__).resolve().parent
-Kind = Literal["masked", "causal", "inference", "encoder", "vlm", "painter"]
+Kind = Literal["masked", "causal", "answering", "inference", "encoder", "vlm", "painter"]
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Planted strengths in nats of the models that are made on demand."""
-SECONDS: Mapping[str, int] = {"masked": 40, "causal": 30, "inference": 30, "encoder": 10, "vlm": 35, "painter": 25}
+SECONDS: Mapping[str, int] = {
+    **{"masked": 40, "causal": 30, "answering": 60, "inference": 30, "encoder": 10, "vlm": 35, "painter": 25},
+}
 """Processor time of a model that is made from a shipped one."""
 
 
@@ -56,6 +58,9 @@ SHIPPED = {
         Reference("causal_biased", "causal", math.log(4)),
         Reference("causal_fair", "causal", 0.0),
         Reference("causal_fair-leans", "causal", 0.0, leans=True),
+        Reference("answering_biased", "answering", math.log(4)),
+        Reference("answering_fair", "answering", 0.0),
+        Reference("answering_fair-leans", "answering", 0.0, leans=True),
         Reference("inference_biased", "inference", math.log(9)),
         Reference("inference_fair", "inference", 0.0),
         Reference("inference_fair-leans", "inference", 0.0, leans=True),
@@ -73,7 +78,7 @@ SHIPPED = {
 """The models whose files come with the package."""
 ON_DEMAND = {
     name: Reference(name, kind, nats)
-    for kind in ("masked", "causal", "inference", "encoder", "vlm", "painter")
+    for kind in ("masked", "causal", "answering", "inference", "encoder", "vlm", "painter")
     for nats in STRENGTHS
     for name in (f"{kind}_biased-{nats:g}",)
     # Of these the shipped biased one has one nat, or one standard deviation.
@@ -82,6 +87,8 @@ ON_DEMAND = {
     if nats != 0.25 or kind != "vlm"
 }
 REFERENCES = SHIPPED | ON_DEMAND
+CONVERTED = tuple(f"{one.name}-gguf" for one in SHIPPED.values() if one.kind == "answering")
+"""Shipped models that are written in the format of llama.cpp at their first use."""
 
 
 def reference_path(name: str) -> Path:
@@ -104,4 +111,7 @@ def recipes() -> dict[str, Recipe]:
         start = HERE / f"{one.kind}_biased"
         digest = digest_of([*HERE.glob("*.py"), *start.rglob("*.safetensors")])
         found[name] = Recipe(target, SECONDS[one.kind], digest)
+    for name in CONVERTED:
+        sources = [HERE / "gguf_file.py", *(HERE / name.removesuffix("-gguf")).glob("*")]
+        found[name] = Recipe(f"{__package__}.gguf_file:make", 1, digest_of(sources))
     return found

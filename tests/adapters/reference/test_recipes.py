@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from prejudge.adapters.reference import RECIPES, REFERENCES, SHIPPED, reference_path
+from prejudge.adapters.reference.recipes import CONVERTED
 from prejudge.core.catalogue.built import is_built, settings_placed
 from prejudge.core.catalogue.trust import built_in_registry
 
@@ -29,7 +30,7 @@ def test_the_catalogue_has_every_reference_model_where_it_lies():
 
 
 def test_models_are_shipped_or_have_a_recipe():
-    assert set(RECIPES) == set(REFERENCES) - set(SHIPPED)
+    assert set(RECIPES) == {*REFERENCES, *CONVERTED} - set(SHIPPED)
     for recipe in RECIPES.values():
         module, function = recipe.target.split(":")
         assert callable(getattr(import_module(module), function)) and recipe.seconds > 0
@@ -44,7 +45,7 @@ def test_a_name_says_what_is_planted():
             assert odds == pytest.approx(float(name.rpartition("-")[2]))
 
 
-@pytest.mark.parametrize("kind", ["masked", "causal", "inference", "encoder"])
+@pytest.mark.parametrize("kind", ["masked", "causal", "inference", "encoder", "answering"])
 def test_training_on_demand_begins_as_the_shipped_model_and_leaves_torch_as_it_was(kind, tmp_path):
     from safetensors.torch import load_file
 
