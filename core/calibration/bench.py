@@ -13,7 +13,7 @@ import polars as pl
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import ModelAdapter, Services
-from ..contracts.canonical import encode, encode_response, question_of, request_key
+from ..contracts.canonical import encode, encode_response, identity_digest, question_of, request_key
 from ..contracts.errors import DataError, ModelError
 from ..contracts.estimates import Estimate
 from ..contracts.records import AnyRequest, AnyResponse
@@ -47,14 +47,14 @@ class Asked(NamedTuple):
     trial: Trial
     factors: str
     sent: Sent
-    prompt: bytes
-    """Key that all samples of the prompt share."""
+    question: bytes
+    """The request that all samples of the prompt share, encoded."""
 
     @classmethod
     def of(cls, trial: Trial) -> Asked:
         """Return a trial with what is known of it."""
-        prompt = request_key(_HERE, encode(question_of(trial.request)))
-        return cls(trial, encode(trial.factors).decode(), Sent.of(trial.request), prompt)
+        question = encode(question_of(trial.request))
+        return cls(trial, encode(trial.factors).decode(), Sent.of(trial.request), question)
 
 
 class Bench:
@@ -134,7 +134,9 @@ class Bench:
                     rows.append((one.trial.id, one.factors, key, answer.status, encode_response(answer).decode()))
                 firsts[key] = "failed" if isinstance(before, ModelError) else before.status
         frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
-        prompts = {one.sent.key: one.prompt for one in asked}
+        # Prompts are clusters, which are resampled in the order of their keys: those of a run of this model.
+        identity = identity_digest(model.identity)
+        prompts = {one.sent.key: request_key(identity, one.question) for one in asked}
         reasoning = self.instrument.needs_reasoning
         return gather_observations(
             stage, [frame], failures, self._blob, earlier=firsts, prompts=prompts, reasoning=reasoning

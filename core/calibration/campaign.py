@@ -179,14 +179,13 @@ class Campaign:
 
 
 def alike(one: Done, other: Done) -> bool:
-    """Return whether two studies found the same, but for rounding."""
-    if [(n.measure, n.group, n.shown) for n in one.numbers] != [(n.measure, n.group, n.shown) for n in other.numbers]:
+    """Return whether two studies found the same values, but for rounding.
+
+    Intervals of equal answers may differ: prompts are resampled in the order of their keys, which are a model's own.
+    """
+    if [(n.measure, n.group) for n in one.numbers] != [(n.measure, n.group) for n in other.numbers]:
         return False
-    pairs = [
-        ends
-        for a, b in zip(one.numbers, other.numbers, strict=True)
-        for ends in ((a.value, b.value), (a.low, b.low), (a.high, b.high))
-    ]
+    pairs = [(a.value, b.value) for a, b in zip(one.numbers, other.numbers, strict=True)]
     return one.missing == other.missing and all(
         a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)) for a, b in pairs
     )
