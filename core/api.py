@@ -55,6 +55,7 @@ from .scoring.sensitivity import ASSUMED, Assumed, ensure_apart
 from .scoring.sensitivity import Detectable as Detectable
 from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store, get_run, used_answers
+from .workers.options import worker_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,6 +104,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Most requests of one batch; None: as many as the provider takes."""
     sentinel: int = SENTINELS
     """Requests of a stage that are asked by single calls, too, and compared with those of the batches."""
+    engine: str | None = None
+    """What starts workers, processes that ask the models of this machine: `local`. None: this process asks, unless
+    `workers` or `devices` is set."""
+    workers: int | None = None
+    """Number of workers; None: one for each device."""
+    devices: str | None = None
+    """GPUs of the workers: `all`, or numbers such as `0,1`."""
 
     @property
     def caps(self) -> Caps:
@@ -122,11 +130,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             batch=BatchOptions(wait=self.batch_wait, sentinel=self.sentinel, items=self.batch_items)
             if self.batch
             else None,
+            workers=worker_options(self.engine, self.workers, self.devices),
         )
 
     def __post_init__(self) -> None:
-        """Refuse an unknown mode, and a budget that is not above 0."""
+        """Refuse an unknown mode, a budget that is not above 0, and workers that cannot be."""
         _ = self.caps
+        worker_options(self.engine, self.workers, self.devices)
         if self.mode not in (modes := get_args(Mode)):
             raise UnknownNameError("mode", str(self.mode), modes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -17,10 +18,11 @@ from ..scoring.recheck import RecheckOptions
 from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
+from ..workers.options import worker_options
 from .completing import complete_run
 from .outlet import echo
 from .results import ADJUSTED
-from .shared import ensure_there, registry_option, store_option
+from .shared import ensure_there, registry_option, store_option, workers_options
 from .terminal import terminal
 
 
@@ -34,15 +36,17 @@ from .terminal import terminal
 @click.option(
     "--name", default=None, metavar="NAME", help="Resume the recheck NAME; its answers are not requested again."
 )
+@workers_options
 @store_option
 @registry_option
-def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | None, **how: int) -> int:
+def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | None, **how: Any) -> int:
     """Ask a fixed sample of the run RUN again, and test whether the answers have changed. Exit code 1 if they have.
 
     The run and its scores do not change, and no other run uses the new answers.
     """
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
-    options = RecheckOptions(command=command, **how)  # type: ignore[arg-type]
+    workers = worker_options(how.pop("engine"), how.pop("workers"), how.pop("devices"))
+    options = RecheckOptions(command=command, workers=workers, **how)
     ensure_there(store)
     with Store(store) as opened:
         done = asyncio.run(ask_again(Catalogue.load(registry), opened, run, options))

@@ -30,6 +30,7 @@ from ..scoring.score import score
 from ..store import Store, get_run, unfinished_runs
 from ..store.repair import damage_words
 from ..store.urls import hide_password
+from ..workers.options import worker_options
 from .comparison import show_comparison
 from .outlet import echo
 from .progress import make_progress
@@ -55,6 +56,7 @@ from .shared import (
     store_option,
     study_argument,
     vary_option,
+    workers_options,
 )
 
 SPENT = 3
@@ -92,6 +94,7 @@ PENDING = 4
 @batch_options
 @vary_option
 @budget_options
+@workers_options
 @fault_options
 @store_option
 @runs_option
@@ -172,6 +175,7 @@ def perform_all(catalogue: Catalogue, studies: Sequence[Study], options: RunOpti
 @run_argument
 @batch_options
 @budget_options
+@workers_options
 @fault_options
 @store_option
 @runs_option
@@ -210,7 +214,8 @@ def read_run_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
     faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
-    return RunOptions(caps=caps, longest_wait=where["max_wait"], **faults, **own)
+    workers = worker_options(where.get("engine"), where.get("workers"), where.get("devices"))
+    return RunOptions(caps=caps, longest_wait=where["max_wait"], workers=workers, **faults, **own)
 
 
 def _read_batch(where: Mapping[str, Any], *, chosen_now: bool) -> BatchOptions | None:

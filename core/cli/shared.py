@@ -193,6 +193,17 @@ def batch_options(command: F) -> F:
     )(command)
 
 
+def workers_options(command: F) -> F:
+    """Add the options on processes that ask the models of this machine."""
+    for flag, kind, metavar, text in (
+        ("devices", str, "all|0,1,...", "GPUs of the workers: one process for each. 0,0: two share one."),
+        ("workers", click.IntRange(min=1), "N", "Processes that ask local models together.  [default: one per GPU]"),
+        ("engine", str, "local", "What starts the workers. local: processes of this machine."),
+    ):
+        command = click.option(f"--{flag}", type=kind, default=None, metavar=metavar, help=text)(command)
+    return command
+
+
 def fault_options(command: F) -> F:
     """Add the options on faults that all requests of a run meet."""
     command = click.option(

@@ -34,6 +34,7 @@ from .records import (
     Embedding,
     Generate,
     Generation,
+    Image,
     Likelihood,
     Likelihoods,
     PseudoLikelihood,
@@ -188,6 +189,20 @@ class ModelAdapter(ABC):
     def note_on(self, image: bytes) -> str:
         """Return what a reader needs to know of this model's answers about an image; nothing by default."""
         return ""
+
+    def affinity(self, request: Request) -> str:
+        """Return what a request shares with others that a model reads once for all of them; empty: nothing.
+
+        Such requests are asked one after another, by the same worker where there are several. By default: the images
+        of a request, else all messages before the last. It changes no answer.
+        """
+        prompt = request.messages if isinstance(request, Generate) else getattr(request, "prompt", "")
+        if isinstance(prompt, str):
+            return ""
+        shown = [part.sha256 for message in prompt for part in message.parts if isinstance(part, Image)]
+        if shown:
+            return " ".join(shown)
+        return repr(prompt[:-1]) if len(prompt) > 1 else ""
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages."""

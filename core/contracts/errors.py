@@ -29,6 +29,7 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from .installing import install_line
 
@@ -65,6 +66,21 @@ class PrejudgeError(Exception):
             self.code = code
         if fields:
             self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and unpickle without `__init__`: that of some errors makes a message from other arguments."""
+        return restored, (type(self), self.args, self.__dict__)
+
+
+E = TypeVar("E", bound=PrejudgeError)
+
+
+def restored(kind: type[E], args: tuple[object, ...], values: Mapping[str, object]) -> E:
+    """Return an error of a kind as it was: its message, and its attributes by name."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(values)
+    return error
 
 
 class UsageError(PrejudgeError):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import msgspec
 
@@ -23,12 +24,21 @@ class Keyed(msgspec.Struct, frozen=True, gc=False):
 class Asking:
     """Requests that one caller waits for, until each is answered or has failed finally."""
 
-    def __init__(self, requests: Sequence[Keyed], size: int, found: dict[bytes, Found]) -> None:
-        """Group requests of one kind and similar length: the longest request determines the cost of a batch."""
+    def __init__(
+        self,
+        requests: Sequence[Keyed],
+        size: int,
+        found: dict[bytes, Found],
+        affinity: Callable[[AnyRequest], str] | None = None,
+    ) -> None:
+        """Group requests of one kind by what they share (`affinity`), then by length.
+
+        The longest request determines the cost of a batch.
+        """
         self.found = found
         """The answers; committed."""
         self._kinds: dict[type, list[Keyed]] = {}
-        for keyed in sorted(requests, key=lambda keyed: len(keyed.encoded)):
+        for keyed in _ordered(requests, affinity):
             self._kinds.setdefault(type(keyed.request), []).append(keyed)
         self._size = size
         self.left = sum(-(-len(kind) // size) for kind in self._kinds.values())
@@ -64,6 +74,17 @@ class Asking:
         """Tell the other callers that no answer will come; otherwise they would wait forever."""
         for watchers in self._watched.values():
             _tell(watchers, None)
+
+
+def _ordered(requests: Sequence[Keyed], affinity: Callable[[AnyRequest], str] | None) -> Iterable[Keyed]:
+    """Return requests by length; those that share something are where the shortest of them is."""
+    by_length = sorted(requests, key=lambda keyed: len(keyed.encoded))
+    if affinity is None:
+        return by_length
+    groups: dict[str | bytes, list[Keyed]] = {}
+    for keyed in by_length:
+        groups.setdefault(affinity(keyed.request) or keyed.key, []).append(keyed)
+    return chain.from_iterable(groups.values())
 
 
 def _tell(watchers: Sequence[asyncio.Future[Found | None]], answer: Found | None) -> None:

@@ -33,6 +33,8 @@ from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
+from ..workers.options import WorkerOptions
+from ..workers.remote import open_adapters
 from .asking import Keyed
 from .batch.options import BatchOptions, BatchRecord
 from .batch.stage import BatchStage, ensure_batches, fed, takes
@@ -92,6 +94,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to ask an endpoint that repeats itself where draws must differ; each prompt then counts as one draw."""
     batch: BatchOptions | None = None
     """How to ask in batches of the provider; None: by single calls."""
+    workers: WorkerOptions | None = None
+    """Processes that ask the models of this machine; None: this one."""
 
     def __post_init__(self) -> None:
         """Refuse outcomes to refresh in another mode than `use`."""
@@ -134,7 +138,8 @@ async def execute(
     prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
     ensure_priced(options.caps, prices)
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
-    adapters = {model: catalogue.adapter(model) for model in sorted(set(study.roles.values()))}
+    workers = options.workers if options.mode != "replay" else None
+    adapters = await open_adapters(catalogue, study.roles.values(), workers)
     try:
         if earlier is not None and _is_of_others(earlier, study, adapters):
             return earlier.row.name

@@ -162,7 +162,8 @@ class Scheduler:
     async def _ask(self, missing: Sequence[Keyed], found: dict[bytes, Found]) -> None:
         if not missing:
             return
-        asking = Asking(missing, self.adapter.limits.batch_items, found)
+        affinity = self.adapter.affinity if self.adapter.endpoint is None else None
+        asking = Asking(missing, self.adapter.limits.batch_items, found, affinity)
         self._askings.add(asking)
         self._flights |= {keyed.key: asking for keyed in missing}
         try:

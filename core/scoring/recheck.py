@@ -34,6 +34,8 @@ from ..store.content import snapshot
 from ..store.reachable import READ
 from ..store.reading import RECHECK
 from ..store.tables import RunTrial
+from ..workers.options import WorkerOptions
+from ..workers.remote import open_adapters
 from .drift import Drift, Outcomes, Pair, compare
 
 SETTING = "recheck"
@@ -51,6 +53,8 @@ class RecheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     """Name of a recheck to resume; None starts a new one."""
     command: str = ""
+    workers: WorkerOptions | None = None
+    """Processes that ask the models of this machine; None: this one."""
 
     def __post_init__(self) -> None:
         """Refuse a sample without trials."""
@@ -84,11 +88,12 @@ async def recheck(catalogue: Catalogue, store: Store, run_name: str, options: Re
     """
     run = get_run(store, run_name)
     work = _Recheck(catalogue, store, run, options)
+    await work.open()
     try:
         work.ensure_same_models()
         return await work.perform()
     finally:
-        for adapter in work.adapters.values():
+        for adapter in set(work.adapters.values()):
             await adapter.aclose()
 
 
@@ -104,13 +109,20 @@ class _Recheck:
         study = as_made(catalogue, self._manifest)
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._stages = {stage.name: stage for stage in catalogue.instrument(study).stages()}
-        self.adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
+        self._catalogue, self._roles = catalogue, study.roles
+        self.adapters: dict[str, ModelAdapter] = {}
+        """By role."""
         self._name = options.name or new_name(SETTING, run.name)
         self._limiters = Limiters()
+
+    async def open(self) -> None:
+        """Make the adapters."""
+        made = await open_adapters(self._catalogue, self._roles.values(), self._options.workers)
+        self.adapters = {role: made[model] for role, model in self._roles.items()}
         # A cache in front of the model must not answer with what it answered then.
         again = 1 + int.from_bytes(hashlib.sha256(self._name.encode()).digest()[:4], "big")
-        for adapter in self.adapters.values():
-            services = self._limiters.services(adapter, store)
+        for adapter in made.values():
+            services = self._limiters.services(adapter, self._store)
             adapter.bind(msgspec.structs.replace(services, generation=lambda request: again))
 
     def ensure_same_models(self) -> None:

@@ -1,0 +1,357 @@
+"""`Pool`: the workers of a run. Calls wait here, go to the worker that holds what they share, and outlive no worker.
+
+A worker that was killed, halted, hung or out of memory is started again. What it was asked fails with a
+`TransientError`, so that the scheduler asks it again, of whichever worker is free: no other answer is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter, deque
+from collections.abc import Coroutine, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from ..contracts.adapter import Limits, Services
+from ..contracts.errors import DataError, ModelError, PermanentError, PrejudgeError, TransientError, UsageError
+from ..contracts.records import AnyResponse
+from .engine import Engine
+from .member import Call, Member
+from .places import Place
+from .wire import (
+    MEMORY,
+    Answered,
+    Bind,
+    Broke,
+    Described,
+    End,
+    Given,
+    Model,
+    Need,
+    Open,
+    Opened,
+    Raised,
+    ToDriver,
+    hear,
+    pack,
+    tell,
+    to_driver,
+    unpack_answer,
+)
+
+LOG = logging.getLogger(__name__)
+BEAT_SECONDS, WATCH_SECONDS, END_SECONDS = 2.0, 1.0, 5.0
+"""Seconds between two signs of life, between two looks for them, and until a worker that is to end is killed."""
+FIRST_WAIT, MOST_WAIT = 0.5, 30.0
+"""Seconds before the second start in a row of one worker, and at most; each wait is twice as long as the one before."""
+LOSSES = 2
+"""Workers that a request may be lost with before it is asked alone: it may be what ends them."""
+
+
+class Pool:
+    """The workers of one run."""
+
+    def __init__(self, engine: Engine, places: Sequence[Place], models: Mapping[str, Model], path: list[str]) -> None:
+        self._engine, self._models, self._path = engine, dict(models), path
+        self.members = [Member(place) for place in places]
+        self.described: dict[str, Described] = {}
+        """What the workers say of the models; all of them the same."""
+        self.limits: dict[str, Limits] = {}
+        """The present limits of one worker, by model."""
+        self._services: dict[str, Services] = {}
+        self._waiting: deque[Call] = deque()
+        self._losses: Counter[bytes] = Counter()
+        self._numbers = count(1)
+        self._first: dict[Member, asyncio.Future[None]] = {}
+        self._lives: dict[Member, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        """Looks at the workers, and calls of services."""
+        self._closed = False
+
+    async def open(self) -> None:
+        """Start all workers at once, and wait until their models are made.
+
+        Raises:
+            PrejudgeError: a worker cannot be started, or a model cannot be made there.
+        """
+        loop = asyncio.get_running_loop()
+        self._first = {member: loop.create_future() for member in self.members}
+        self._lives = {member: asyncio.create_task(self._live(member)) for member in self.members}
+        self._begin(self._watch())
+        try:
+            await asyncio.gather(*self._first.values())
+        except BaseException:
+            await self.aclose()
+            raise
+
+    def bind(self, model: str, services: Services) -> None:
+        """Hand the services of a run to the workers: they call those of the driver, except for `generation`."""
+        self._services[model] = services
+        for member in self.members:
+            if member.ready:
+                self._hand_over(member, model)
+
+    async def ask(
+        self, model: str, requests: list[bytes], again: Mapping[int, int], shared: Sequence[str]
+    ) -> list[AnyResponse | ModelError]:
+        """Return the answers to requests of one kind, in order; `shared` has the affinity of each.
+
+        A call is cut into parts while workers are idle, so that a small study uses all of them.
+
+        Raises:
+            PrejudgeError: the model cannot do the operation; what else its adapter raised has the name that it had.
+        """
+        alone = len(requests) > 1 and any(self._losses[one] >= LOSSES for one in requests)
+        number = len(requests) if alone else max(1, min(self._idle(model), len(requests)))
+        cuts = [len(requests) * part // number for part in range(number + 1)]
+        calls = []
+        for start, end in zip(cuts, cuts[1:], strict=False):
+            one = frozenset(name for name in shared[start:end] if name)
+            part = {place - start: times for place, times in again.items() if start <= place < end}
+            done: asyncio.Future[list[AnyResponse | ModelError]] = asyncio.get_running_loop().create_future()
+            calls.append(Call(next(self._numbers), model, requests[start:end], part, one, done))
+        self._waiting.extend(calls)
+        self._dispatch()
+        try:
+            settled = await asyncio.gather(*(call.done for call in calls), return_exceptions=True)
+        except asyncio.CancelledError:
+            for call in calls:
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(call)
+            raise
+        answers: list[AnyResponse | ModelError] = []
+        for call, got in zip(calls, settled, strict=True):
+            if isinstance(got, ModelError):
+                answers.extend([got] * len(call.requests))
+            elif isinstance(got, BaseException):
+                raise got
+            else:
+                answers.extend(got)
+        return answers
+
+    async def aclose(self) -> None:
+        """End all workers: idle ones in order, busy ones at once."""
+        if self._closed:
+            return
+        self._closed = True
+        for member, life in self._lives.items():
+            if member.link is None:
+                life.cancel()
+            elif member.ready and not member.calls:
+                member.link.send(pack(End()))
+            else:
+                member.end("the run is over")
+        for task in self._others:
+            task.cancel()
+        if self._lives:
+            await asyncio.wait(self._lives.values(), timeout=END_SECONDS)
+        for member in self.members:
+            member.end("did not end")
+        await asyncio.gather(*self._lives.values(), *self._others, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+
+    def _idle(self, model: str) -> int:
+        return sum(self._room(member, model) for member in self.members)
+
+    def _room(self, member: Member, model: str) -> int:
+        return self.limits[model].concurrency - member.busy[model] if member.ready else 0
+
+    def _dispatch(self) -> None:
+        """Send waiting calls to the workers with room, the least busy one first."""
+        while self._waiting:
+            free = [member for member in self.members if member.ready]
+            for member in sorted(free, key=lambda member: len(member.calls)):
+                if (call := self._choose(member)) is not None:
+                    self._waiting.remove(call)
+                    if not call.done.done():
+                        member.send(call, asyncio.get_running_loop().time())
+                    break
+            else:
+                return
+
+    def _choose(self, member: Member) -> Call | None:
+        """Return the call that a worker takes next: one that shares with it, else with nobody, else the oldest."""
+        fit = [call for call in self._waiting if self._room(member, call.model) > 0]
+        others = [one.held for one in self.members if one.ready and one is not member]
+
+        def rank(call: Call) -> int:
+            if any(name in member.held for name in call.shared):
+                return 0
+            return 1 + any(name in held for name in call.shared for held in others)
+
+        return min(fit, key=rank, default=None)
+
+    async def _live(self, member: Member) -> None:
+        """Keep a worker running, over all its processes."""
+        while not self._closed:
+            if member.starts:
+                await asyncio.sleep(min(MOST_WAIT, FIRST_WAIT * 2.0 ** (member.starts - 1)))
+            member.starts += 1
+            try:
+                how = await self._serve(member)
+            except PrejudgeError as error:
+                self._fail(member, error)
+            else:
+                self._lost(member, how)
+
+    async def _serve(self, member: Member) -> str:
+        """Start a process and listen to it until it ends; return its name and how it ended."""
+        now = asyncio.get_running_loop().time
+        link = await self._engine.start(member.place)
+        member.begin(link, now())
+        try:
+            if self._closed:
+                link.kill()
+            link.send(pack(Open(self._models, self._path, BEAT_SECONDS)))
+            error: PrejudgeError | None = None
+            while (frame := await link.receive()) is not None:
+                member.heard = now()
+                error = self._take(member, to_driver.decode(frame)) or error
+            if error is not None:
+                raise error
+        finally:
+            link.kill()
+            how = await link.gone()
+        return f"{link.name} {member.why or how}"
+
+    def _take(self, member: Member, message: ToDriver) -> PrejudgeError | None:
+        """Take what a worker says; return why it is of no use, if so."""
+        if isinstance(message, Answered):
+            self._answered(member, message)
+        elif isinstance(message, Need):
+            self._begin(self._give(member, message))
+        elif isinstance(message, Opened):
+            return self._opened(member, message.models)
+        elif isinstance(message, (Raised, Broke)) and not message.call:
+            member.end("could not make its models")
+            return hear(message.error) if isinstance(message, Raised) else _unmade(message)
+        elif isinstance(message, (Raised, Broke)):
+            self._raised(member, message)
+        return None
+
+    def _opened(self, member: Member, described: dict[str, Described]) -> PrejudgeError | None:
+        if self.described and described != self.described:
+            member.end("has other models")
+            differing = ", ".join(name for name, one in described.items() if one != self.described[name])
+            return UsageError(
+                f"the workers disagree on what {differing} is: their machines or devices differ. Use like ones.",
+                code="workers.differ",
+            )
+        if not self.described:
+            self.described = described
+            self.limits = {name: one.limits for name, one in described.items()}
+        member.ready = member.opened = True
+        for model in self._services:
+            self._hand_over(member, model)
+        if (first := self._first.get(member)) is not None and not first.done():
+            first.set_result(None)
+            member.starts = 0
+        self._dispatch()
+        return None
+
+    def _hand_over(self, member: Member, model: str) -> None:
+        services = self._services[model]
+        names = [name for name in ("blobs", "keep", "generation") if getattr(services, name) is not None]
+        if member.link is not None:
+            member.link.send(pack(Bind(model, names)))
+
+    def _answered(self, member: Member, message: Answered) -> None:
+        if (call := member.land(message.call, asyncio.get_running_loop().time())) is None:
+            return
+        self.limits[call.model] = message.limits
+        if self._losses:
+            for request in call.requests:
+                self._losses.pop(request, None)
+        if not call.done.done():
+            call.done.set_result([unpack_answer(one) for one in message.answers])
+        self._dispatch()
+
+    def _raised(self, member: Member, message: Raised | Broke) -> None:
+        if (call := member.land(message.call, asyncio.get_running_loop().time())) is None:
+            return
+        error: Exception
+        if isinstance(message, Raised):
+            error = hear(message.error)
+        elif message.name in MEMORY or "out of memory" in message.text:
+            # A fresh process has its memory in one piece. What is too large all the same is so for good.
+            member.end("ran out of memory")
+            self._losses.update(call.requests)
+            said = f"a worker ran out of memory: {message.text or message.name}."
+            kind = PermanentError if self._losses[call.requests[0]] > LOSSES else TransientError
+            error = kind(said, code="worker.memory")
+            if len(call.requests) > 1:
+                error = MemoryError(said)  # then each is asked alone
+        else:
+            error = type(message.name, (Exception,), {})(message.text)
+        if not call.done.done():
+            call.done.set_exception(error)
+        self._dispatch()
+
+    async def _give(self, member: Member, need: Need) -> None:
+        """Call a service for a worker, and send it what that gives."""
+        services, link = self._services[need.model], member.link
+        try:
+            data = await asyncio.to_thread(_call, services, need)
+            reply = Given(need.need, data)
+        except PrejudgeError as error:
+            reply = Given(need.need, error=tell(error))
+        except (OSError, LookupError) as error:
+            reply = Given(need.need, error=tell(DataError(str(error), code="data")))
+        if link is not None:
+            link.send(pack(reply))
+
+    def _lost(self, member: Member, how: str) -> None:
+        """Let the calls of a worker that has ended fail, so that they are asked again."""
+        opened, lost = member.opened, member.lose()
+        if self._closed:
+            return
+        LOG.warning("%s; it is started again", how)
+        error = TransientError(f"{how}.", code="worker.lost")
+        for call in lost:
+            self._losses.update(call.requests)
+            if not call.done.done():
+                call.done.set_exception(error)
+        if not opened:
+            self._fail(member, UsageError(f"{how} before it was ready.", code="workers.start"))
+
+    def _fail(self, member: Member, error: PrejudgeError) -> None:
+        """Receive that a worker cannot be started: fatal at first; later a failure of what waits, if none is left."""
+        member.lose()
+        if (first := self._first.get(member)) is not None and not first.done():
+            first.set_exception(error)
+        elif not any(one.ready for one in self.members):
+            waiting, self._waiting = self._waiting, deque()
+            for call in waiting:
+                if not call.done.done():
+                    call.done.set_exception(TransientError(f"no worker can be started: {error}", code="worker.lost"))
+
+    async def _watch(self) -> None:
+        """End workers that are halted or hung."""
+        loop = asyncio.get_running_loop()
+        while not self._closed:
+            before = loop.time()
+            await asyncio.sleep(WATCH_SECONDS)
+            now = loop.time()
+            for member in self.members:
+                if now - before > 5 * WATCH_SECONDS:
+                    member.heard = now  # the driver itself was halted, and has not listened
+                elif member.link is not None and (why := member.fault(now)):
+                    member.end(why)
+
+
+def _call(services: Services, need: Need) -> bytes:
+    if need.service == "keep" and services.keep is not None:
+        return services.keep(need.data, need.text).encode()
+    if need.service == "blobs" and services.blobs is not None:
+        return services.blobs(need.text)
+    raise DataError(f"this run has no service {need.service!r}.", code="data")
+
+
+def _unmade(message: Broke) -> UsageError:
+    return UsageError(f"a worker cannot make its models: {message.name}: {message.text}", code="workers.start")

@@ -1,0 +1,147 @@
+"""`Remote`: a model in the workers, as an adapter that the scheduler asks like any other; and how a run gets them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from ..catalogue.study import Catalogue
+from ..contracts.adapter import ModelAdapter, Services
+from ..contracts.canonical import encode
+from ..contracts.errors import ModelError, UsageError
+from ..contracts.records import AnyRequest, AnyResponse, Request
+from .engine import Engine
+from .local import Local
+from .options import WorkerOptions
+from .places import find_places
+from .pool import Pool
+from .wire import OPERATION, Model
+
+ENGINES: dict[str, type[Engine]] = {"local": Local}
+AHEAD = 1
+"""Calls that wait for each worker: it need not wait for the driver, and takes one that shares with what it holds."""
+
+
+class Remote(ModelAdapter):
+    """A model in the workers. `face` is an instance in this process, which loads no weights: it answers nothing."""
+
+    def __init__(self, name: str, face: ModelAdapter, pool: Pool) -> None:
+        described = pool.described[name]
+        self._name, self._face, self._pool = name, face, pool
+        self.options = face.options  # type: ignore[misc]  # of the class that it stands for
+        self.identity, self.expected = described.identity, face.expected
+        self.lacks = {OPERATION[operation]: why for operation, why in described.lacks.items()}
+        self.honours = frozenset(described.honours)
+        kinds = frozenset(OPERATION[operation] for operation in described.capabilities)
+        self.capabilities = lambda: kinds  # type: ignore[method-assign]  # those of the class that it stands for
+        self._take_limits()
+
+    def bind(self, services: Services) -> None:
+        """Hand the services to the workers."""
+        super().bind(services)
+        self._pool.bind(self._name, services)
+
+    def note_on(self, image: bytes) -> str:
+        """Return what the model's class says of an image."""
+        return self._face.note_on(image)
+
+    def rehearse(self, request: Request) -> None:
+        """Write a request as the model's class does."""
+        self._face.rehearse(request)
+
+    def affinity(self, request: Request) -> str:
+        """Return what the model's class says that a request shares."""
+        return self._face.affinity(request)
+
+    async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
+        """Have workers answer; an instance there refuses what the model cannot do."""
+        if not requests:
+            return []
+        generation = self.generation
+        again = {} if generation is None else {place: generation(one) for place, one in enumerate(requests)}
+        answers = await self._pool.ask(
+            self._name,
+            [encode(one) for one in requests],
+            {place: times for place, times in again.items() if times},
+            [self.affinity(one) for one in requests],
+        )
+        self._take_limits()
+        return answers
+
+    generate_batch = likelihood_batch = pseudo_likelihood_batch = answer  # type: ignore[assignment]
+    classify_batch = embed_batch = draw_batch = answer  # type: ignore[assignment]
+
+    async def aclose(self) -> None:
+        """End the workers: no model of a run is asked after one of them was closed."""
+        await self._pool.aclose()
+        await self._face.aclose()
+
+    def _take_limits(self) -> None:
+        one, workers = self._pool.limits[self._name], len(self._pool.members)
+        self.limits = msgspec.structs.replace(one, concurrency=(one.concurrency + AHEAD) * workers)
+
+
+async def open_adapters(
+    catalogue: Catalogue, models: Iterable[str], options: WorkerOptions | None
+) -> dict[str, ModelAdapter]:
+    """Return an adapter for each model: in this process, or in workers if there are options for them.
+
+    Models behind an endpoint stay in this process.
+
+    Raises:
+        UsageError: a model cannot be made, the workers cannot be started, or no model would gain from them.
+    """
+    adapters = {model: catalogue.adapter(model) for model in sorted(set(models))}
+    if options is None:
+        return adapters
+    try:
+        return adapters | await _open(catalogue, adapters, options)
+    except BaseException:
+        for adapter in adapters.values():
+            await adapter.aclose()
+        raise
+
+
+async def _open(
+    catalogue: Catalogue, adapters: Mapping[str, ModelAdapter], options: WorkerOptions
+) -> dict[str, ModelAdapter]:
+    local = {name: adapter for name, adapter in adapters.items() if adapter.endpoint is None}
+    if not local:
+        raise UsageError(
+            f"{', '.join(map(repr, adapters))} is asked over a network: one process is enough, and workers would make "
+            "nothing faster. Leave --workers and --devices out; `concurrency` in the model's entry sends more at once.",
+            code="workers.endpoint",
+        )
+    records = {name: Model(_target(adapter), _options(catalogue, name)) for name, adapter in local.items()}
+    path = [one for one in sys.path if isinstance(one, str)]
+    pool = Pool(ENGINES[options.engine](), find_places(options), records, path)
+    await pool.open()
+    return {name: Remote(name, face, pool) for name, face in local.items()}
+
+
+def _options(catalogue: Catalogue, model: str) -> bytes:
+    return msgspec.msgpack.encode(catalogue.options_of(model))
+
+
+def _target(adapter: ModelAdapter) -> str:
+    """Return where a worker finds an adapter's class.
+
+    Raises:
+        UsageError: another process cannot import it.
+    """
+    kind: type[Any] = type(adapter)
+    found = None
+    if kind.__module__ != "__main__" and "<locals>" not in kind.__qualname__:
+        found = attrgetter(kind.__qualname__)(import_module(kind.__module__))
+    if found is not kind:
+        raise UsageError(
+            f"the adapter {kind.__name__} is defined in {kind.__module__}, which a worker cannot import. Put it into a "
+            "module of a package, or leave --workers out.",
+            code="workers.adapter",
+        )
+    return f"{kind.__module__}:{kind.__qualname__}"

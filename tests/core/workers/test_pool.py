@@ -1,0 +1,256 @@
+"""The pool before workers that die, hang, run out of memory or disagree; they live in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from prejudge.core.contracts.adapter import Identity, Limits, Services
+from prejudge.core.contracts.canonical import decode_request, encode, encode_response
+from prejudge.core.contracts.errors import PermanentError, TransientError, UsageError
+from prejudge.core.contracts.records import Embed, Embedding
+from prejudge.core.workers import member as members
+from prejudge.core.workers import pool as pools
+from prejudge.core.workers.engine import Engine, Link
+from prejudge.core.workers.places import Place
+from prejudge.core.workers.pool import Pool
+from prejudge.core.workers.wire import Answered, Ask, Beat, Broke, Described, End, Open, Opened, pack, to_worker
+
+IDENTITY = Identity(adapter="fake", version="1", model="m")
+LIMITS = Limits(concurrency=1, batch_items=100)
+
+
+class FakeLink(Link):
+    """A worker that answers each text with its length, unless `behave` says otherwise."""
+
+    def __init__(self, engine, place):
+        self.name, self._engine, self._place = f"worker {place.number + 1}", engine, place
+        self._out = asyncio.Queue()
+        self._tasks = set()
+        self._beats = None
+
+    def send(self, frame):
+        task = asyncio.create_task(self._take(to_worker.decode(frame)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take(self, message):
+        if isinstance(message, Open):
+            identity = self._engine.identity(self._place.number)
+            self._out.put_nowait(pack(Opened({"m": Described(identity, LIMITS, ["embed"], {}, [])})))
+        elif isinstance(message, Ask):
+            texts = [decode_request(one).text for one in message.requests]
+            self._engine.asked.append((self._place.number, texts))
+            said = await self._engine.behave(self, self._place.number, texts)
+            if said is None:
+                answers = [encode_response(Embedding(vector=(float(len(text)),))) for text in texts]
+                said = Answered(message.call, answers, LIMITS)
+            else:
+                said = msgspec.structs.replace(said, call=message.call)
+            self._out.put_nowait(pack(said))
+        elif isinstance(message, End):
+            self.kill()
+
+    def beat(self):
+        self._out.put_nowait(pack(Beat()))
+
+    async def receive(self):
+        return await self._out.get()
+
+    def kill(self):
+        for task in self._tasks:
+            task.cancel()
+        self._out.put_nowait(None)
+
+    async def gone(self):
+        return "was ended by signal 9 (SIGKILL)"
+
+
+class FakeEngine(Engine):
+    def __init__(self, behave=None, identity=lambda place: IDENTITY):
+        self.asked, self.starts, self.identity = [], Counter(), identity
+        self.links = {}
+
+        async def calm(link, place, texts):
+            await asyncio.sleep(0.005)
+
+        self.behave = behave or calm
+
+    async def start(self, place):
+        self.starts[place.number] += 1
+        self.links[place.number] = FakeLink(self, place)
+        return self.links[place.number]
+
+
+@asynccontextmanager
+async def opened(engine, number=2):
+    pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, [])
+    await pool.open()
+    try:
+        pool.bind("m", Services())
+        yield pool
+    finally:
+        await pool.aclose()
+
+
+def ask(pool, *texts, shared=None):
+    return pool.ask("m", [encode(Embed(text=text)) for text in texts], {}, shared or [""] * len(texts))
+
+
+def lengths(answers):
+    return [answer.vector[0] if isinstance(answer, Embedding) else type(answer) for answer in answers]
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr(pools, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(pools, "WATCH_SECONDS", 0.02)
+
+
+def test_a_small_call_uses_all_workers_and_keeps_its_order():
+    engine = FakeEngine()
+
+    async def work():
+        async with opened(engine, 4) as pool:
+            return await ask(pool, *("x" * size for size in range(1, 11)))
+
+    assert lengths(asyncio.run(work())) == list(range(1, 11))
+    assert sorted(place for place, _ in engine.asked) == [0, 1, 2, 3]
+
+
+def test_calls_go_to_the_worker_that_holds_what_they_share_and_idle_ones_steal():
+    async def slow(link, place, texts):
+        await asyncio.sleep(0.02)
+
+    engine = FakeEngine(slow)
+
+    async def work():
+        async with opened(engine) as pool:
+            first = [asyncio.create_task(ask(pool, name, shared=[name])) for name in ("a", "b")]
+            await asyncio.gather(*first)
+            mixed = [asyncio.create_task(ask(pool, f"{name}{n}", shared=[name])) for n in range(4) for name in "ba"]
+            await asyncio.gather(*mixed)
+            held = list(engine.asked)
+            await asyncio.gather(*(ask(pool, f"a{n}", shared=["a"]) for n in range(4, 8)))
+            return held
+
+    held = asyncio.run(work())
+    by_name = {name: {place for place, texts in held if texts[0][0] == name} for name in "ab"}
+    assert sorted(map(len, by_name.values())) == [1, 1] and by_name["a"] != by_name["b"]
+    assert {place for place, _ in engine.asked[len(held) :]} == {0, 1}, "an idle worker takes what another holds"
+
+
+def test_a_dead_worker_costs_only_its_own_call():
+    deaths = iter(["now"])
+
+    async def behave(link, place, texts):
+        if place == 0 and next(deaths, None):
+            link.kill()
+        await asyncio.sleep(0.005)
+
+    engine = FakeEngine(behave)
+
+    async def work():
+        async with opened(engine) as pool:
+            answers = await ask(pool, "a", "bb", "ccc", "dddd")
+            again = await ask(pool, "a", "bb")
+            return lengths(answers), lengths(again), answers[0].code
+
+    answers, again, code = asyncio.run(work())
+    assert answers == [TransientError, TransientError, 3, 4] and code == "worker.lost" and again == [1, 2]
+    assert engine.starts == {0: 2, 1: 1}
+
+
+def test_a_request_that_ends_every_worker_is_found_and_spares_the_others():
+    async def behave(link, place, texts):
+        if "poison" in texts:
+            link.kill()
+            await asyncio.sleep(10)
+
+    engine = FakeEngine(behave)
+
+    async def work():
+        async with opened(engine, 1) as pool:
+            for _ in range(pools.LOSSES):
+                lost = await ask(pool, "a", "poison", "ccc")
+                assert lengths(lost) == [TransientError] * 3
+            return lengths(await ask(pool, "a", "poison", "ccc"))
+
+    assert asyncio.run(work()) == [1, TransientError, 3]
+
+
+@pytest.mark.parametrize("name", ["MemoryError", "OutOfMemoryError"])
+def test_out_of_memory_is_tried_on_a_fresh_worker_and_alone(name):
+    async def behave(link, place, texts):
+        return Broke(0, name, "no room") if len(texts) > 1 or texts == ["huge"] else None
+
+    engine = FakeEngine(behave)
+
+    async def work():
+        async with opened(engine, 1) as pool:
+            with pytest.raises(MemoryError):
+                await ask(pool, "a", "huge")
+            found = [(await ask(pool, "huge"))[0] for _ in range(pools.LOSSES)]
+            return found, lengths(await ask(pool, "a"))
+
+    found, after = asyncio.run(work())
+    assert [type(one) for one in found] == [TransientError, PermanentError] and after == [1]
+    assert {one.code for one in found} == {"worker.memory"}
+    assert engine.starts[0] == 4
+
+
+@pytest.mark.parametrize("constant", ["HALTED_SECONDS", "FIRST_SECONDS"])
+def test_a_worker_that_is_halted_or_hangs_is_ended(monkeypatch, constant):
+    monkeypatch.setattr(members, constant, 0.2)
+    hangs = iter(["now"])
+
+    async def behave(link, place, texts):
+        while next(hangs, None):
+            for _ in range(100):
+                await asyncio.sleep(0.05)
+                if constant == "FIRST_SECONDS":
+                    link.beat()
+
+    engine = FakeEngine(behave)
+
+    async def work():
+        async with opened(engine, 1) as pool:
+            return (await ask(pool, "a"))[0], lengths(await ask(pool, "a"))
+
+    error, after = asyncio.run(work())
+    assert isinstance(error, TransientError) and error.code == "worker.lost" and after == [1]
+
+
+def test_workers_that_differ_are_refused_before_anything_is_asked():
+    engine = FakeEngine(identity=lambda place: msgspec.structs.replace(IDENTITY, settings={"dtype": str(place)}))
+
+    async def work():
+        async with opened(engine):
+            raise AssertionError
+
+    with pytest.raises(UsageError) as caught:
+        asyncio.run(work())
+    assert caught.value.code == "workers.differ" and not engine.asked
+
+
+def test_a_call_that_nobody_waits_for_is_not_sent():
+    async def slow(link, place, texts):
+        await asyncio.sleep(0.05)
+
+    engine = FakeEngine(slow)
+
+    async def work():
+        async with opened(engine, 1) as pool:
+            first = asyncio.create_task(ask(pool, "a"))
+            second = asyncio.create_task(ask(pool, "b"))
+            await asyncio.sleep(0.01)
+            second.cancel()
+            await first
+            await asyncio.sleep(0.02)
+
+    asyncio.run(work())
+    assert [texts for _, texts in engine.asked] == [["a"]]
