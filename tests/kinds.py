@@ -78,6 +78,7 @@ PLACES = {
         "core/statistics/test_leaning.py",
         "core/statistics/test_power_simulated.py",
         "core/store/test_many_processes.py",
+        "core/workers/test_local.py",
         "core/store/test_prune.py::test_more_trials",
         "metrics/bistereo/test_nli.py::test_false_positives",
         "metrics/bistereo/test_nli_prompts.py::test_prompts_alike",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..contracts.errors import ModelError
@@ -29,11 +30,23 @@ class Call:
     number: int
     model: str
     requests: list[bytes]
-    again: dict[int, int]
-    shared: frozenset[str]
-    """Affinities of the requests."""
+    again: Mapping[int, int]
+    affinities: Sequence[str]
+    """Of each request."""
     done: asyncio.Future[list[AnyResponse | ModelError]]
     sent: float = 0.0
+    whole: Call | None = None
+    """The call of which this is a part."""
+    shared: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Find the affinities that there are."""
+        self.shared = frozenset(filter(None, self.affinities))
+
+    @property
+    def over(self) -> bool:
+        """Return whether nobody waits for it any more."""
+        return self.done.done() or (self.whole is not None and self.whole.over)
 
 
 @dataclass(eq=False, slots=True)
@@ -70,7 +83,7 @@ class Member:
         while len(self.held) > HELD:
             del self.held[next(iter(self.held))]
         if self.link is not None:
-            self.link.send(pack(Ask(call.number, call.model, call.requests, call.again)))
+            self.link.send(pack(Ask(call.number, call.model, call.requests, dict(call.again))))
 
     def land(self, number: int, now: float) -> Call | None:
         """Return a call that is over; None: it was given up before."""

@@ -7,7 +7,6 @@ A worker that was killed, halted, hung or out of memory is started again. What i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import Counter, deque
 from collections.abc import Coroutine, Mapping, Sequence
@@ -68,7 +67,7 @@ class Pool:
         self._lives: dict[Member, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         """Looks at the workers, and calls of services."""
-        self._closed = False
+        self._closed = self._soon = False
 
     async def open(self) -> None:
         """Start all workers at once, and wait until their models are made.
@@ -103,33 +102,29 @@ class Pool:
         Raises:
             PrejudgeError: the model cannot do the operation; what else its adapter raised has the name that it had.
         """
-        alone = len(requests) > 1 and any(self._losses[one] >= LOSSES for one in requests)
-        number = len(requests) if alone else max(1, min(self._idle(model), len(requests)))
-        cuts = [len(requests) * part // number for part in range(number + 1)]
-        calls = []
-        for start, end in zip(cuts, cuts[1:], strict=False):
-            one = frozenset(name for name in shared[start:end] if name)
-            part = {place - start: times for place, times in again.items() if start <= place < end}
-            done: asyncio.Future[list[AnyResponse | ModelError]] = asyncio.get_running_loop().create_future()
-            calls.append(Call(next(self._numbers), model, requests[start:end], part, one, done))
-        self._waiting.extend(calls)
+        call = self._call(model, requests, again, shared)
+        if len(requests) > 1 and any(self._losses[one] >= LOSSES for one in requests):
+            self._cut(call, len(requests))
+        else:
+            self._waiting.append(call)
         self._dispatch()
-        try:
-            settled = await asyncio.gather(*(call.done for call in calls), return_exceptions=True)
-        except asyncio.CancelledError:
-            for call in calls:
-                with contextlib.suppress(ValueError):
-                    self._waiting.remove(call)
-            raise
-        answers: list[AnyResponse | ModelError] = []
-        for call, got in zip(calls, settled, strict=True):
-            if isinstance(got, ModelError):
-                answers.extend([got] * len(call.requests))
-            elif isinstance(got, BaseException):
-                raise got
-            else:
-                answers.extend(got)
-        return answers
+        return await call.done
+
+    def _call(self, model: str, requests: list[bytes], again: Mapping[int, int], shared: Sequence[str]) -> Call:
+        done: asyncio.Future[list[AnyResponse | ModelError]] = asyncio.get_running_loop().create_future()
+        return Call(next(self._numbers), model, requests, again, shared, done)
+
+    def _cut(self, call: Call, number: int) -> None:
+        """Put so many parts of a call in its place; it is done when all of them are."""
+        cuts = [len(call.requests) * part // number for part in range(number + 1)]
+        parts = []
+        for start, end in zip(cuts, cuts[1:], strict=False):
+            again = {place - start: times for place, times in call.again.items() if start <= place < end}
+            parts.append(self._call(call.model, call.requests[start:end], again, call.affinities[start:end]))
+            parts[-1].whole = call
+        for part in parts:
+            part.done.add_done_callback(lambda _: join(call, parts))
+        self._waiting.extend(parts)
 
     async def aclose(self) -> None:
         """End all workers: idle ones in order, busy ones at once."""
@@ -156,36 +151,51 @@ class Pool:
         self._others.add(task)
         task.add_done_callback(self._others.discard)
 
-    def _idle(self, model: str) -> int:
-        return sum(self._room(member, model) for member in self.members)
-
     def _room(self, member: Member, model: str) -> int:
         return self.limits[model].concurrency - member.busy[model] if member.ready else 0
 
     def _dispatch(self) -> None:
-        """Send waiting calls to the workers with room, the least busy one first."""
+        """Send waiting calls soon: those that come together are looked at together."""
+        if not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._send_waiting)
+
+    def _send_waiting(self) -> None:
+        self._soon = False
+        self._waiting = deque(call for call in self._waiting if not call.over)
+        self._spread()
+        while (pair := self._choose()) is not None:
+            member, call = pair
+            self._waiting.remove(call)
+            member.send(call, asyncio.get_running_loop().time())
+
+    def _spread(self) -> None:
+        """Cut calls in two while more workers are idle than calls wait."""
         while self._waiting:
-            free = [member for member in self.members if member.ready]
-            for member in sorted(free, key=lambda member: len(member.calls)):
-                if (call := self._choose(member)) is not None:
-                    self._waiting.remove(call)
-                    if not call.done.done():
-                        member.send(call, asyncio.get_running_loop().time())
-                    break
-            else:
+            largest = max(self._waiting, key=lambda call: len(call.requests))
+            idle = sum(self._room(member, largest.model) for member in self.members)
+            if len(largest.requests) == 1 or idle <= len(self._waiting):
                 return
+            self._waiting.remove(largest)
+            self._cut(largest, 2)
 
-    def _choose(self, member: Member) -> Call | None:
-        """Return the call that a worker takes next: one that shares with it, else with nobody, else the oldest."""
-        fit = [call for call in self._waiting if self._room(member, call.model) > 0]
-        others = [one.held for one in self.members if one.ready and one is not member]
+    def _choose(self) -> tuple[Member, Call] | None:
+        """Return the next call and its worker: one that holds what it shares, else what nobody holds, else the oldest.
 
-        def rank(call: Call) -> int:
-            if any(name in member.held for name in call.shared):
-                return 0
-            return 1 + any(name in held for name in call.shared for held in others)
-
-        return min(fit, key=rank, default=None)
+        Of equal ones the first call, and the least busy worker.
+        """
+        free = sorted((one for one in self.members if one.ready), key=lambda one: len(one.calls))
+        best: tuple[Member, Call] | None = None
+        least = 3
+        for call in self._waiting:
+            holders = [one for one in self.members if one.ready and not one.held.keys().isdisjoint(call.shared)]
+            for member in free:
+                rank = 0 if member in holders else 2 if holders else 0 if not call.shared else 1
+                if rank < least and self._room(member, call.model) > 0:
+                    best, least = (member, call), rank
+            if least == 0:
+                break
+        return best
 
     async def _live(self, member: Member) -> None:
         """Keep a worker running, over all its processes."""
@@ -343,6 +353,29 @@ class Pool:
                     member.heard = now  # the driver itself was halted, and has not listened
                 elif member.link is not None and (why := member.fault(now)):
                     member.end(why)
+
+
+def join(call: Call, parts: Sequence[Call]) -> None:
+    """Give a call the answers of its parts, once they are there; what a part met is the failure of its requests."""
+    if not all(part.done.done() for part in parts):
+        return
+    failed = {part.number: part.done.exception() for part in parts if not part.done.cancelled()}
+    if call.done.done():
+        return
+    answers: list[AnyResponse | ModelError] = []
+    for part in parts:
+        if part.done.cancelled():
+            call.done.cancel()
+            return
+        error = failed[part.number]
+        if isinstance(error, ModelError):
+            answers.extend([error] * len(part.requests))
+        elif error is not None:
+            call.done.set_exception(error)
+            return
+        else:
+            answers.extend(part.done.result())
+    call.done.set_result(answers)
 
 
 def _call(services: Services, need: Need) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 
 from prejudge.core.contracts.adapter import Identity, Limits, Services
 from prejudge.core.contracts.canonical import decode_request, encode, encode_response
-from prejudge.core.contracts.errors import PermanentError, TransientError, UsageError
+from prejudge.core.contracts.errors import ModelError, PermanentError, TransientError, UsageError
 from prejudge.core.contracts.records import Embed, Embedding
 from prejudge.core.workers import member as members
 from prejudge.core.workers import pool as pools
@@ -97,8 +97,12 @@ async def opened(engine, number=2):
         await pool.aclose()
 
 
-def ask(pool, *texts, shared=None):
-    return pool.ask("m", [encode(Embed(text=text)) for text in texts], {}, shared or [""] * len(texts))
+async def ask(pool, *texts, shared=None):
+    """Ask, and take what a call as a whole met as the scheduler does."""
+    try:
+        return await pool.ask("m", [encode(Embed(text=text)) for text in texts], {}, shared or [""] * len(texts))
+    except ModelError as error:
+        return [error] * len(texts)
 
 
 def lengths(answers):

@@ -1,0 +1,184 @@
+"""Processes of this machine: killed again and again, interrupted, orphaned, and refused where they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from prejudge import Settings
+from prejudge.core.api import observe
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.cli.main import cli
+from prejudge.core.contracts.errors import BudgetError, PrejudgeError
+from prejudge.core.engine.manifest import manifest_of
+from prejudge.core.engine.runs import execute
+from prejudge.core.store import Store, get_run
+from prejudge.core.workers import pool as pools
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+
+BATCH, WORKERS, KILLS = 8, 2, 4
+SLOW = f"latency_seconds = 0.15\nbatch_items = {BATCH}\nconcurrency = 1\nstrength = 1.0"
+REGISTRY = f"""[models.slow]
+adapter = "simulated"
+[models.slow.settings]
+{SLOW}
+[models.api]
+adapter = "openai"
+settings = {{ model = "gpt-4o", base_url = "http://127.0.0.1:9/v1", api_key_env = "" }}
+"""
+WAIT = 60.0
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    (tmp_path / "registry.toml").write_text(REGISTRY)
+    monkeypatch.chdir(tmp_path)
+    # The machine that runs the tests may have GPUs, or not.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    return tmp_path
+
+
+def children(parent):
+    """Return the workers of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent and b"workers.serving" in (stat.parent / "cmdline").read_bytes():
+                found.append(int(stat.parent.name))
+    return found
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(condition):
+    until = time.monotonic() + WAIT
+    while not (found := condition()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return found
+
+
+def asked(settings, **options):
+    """Run the study, unscored; return the name of the run."""
+    catalogue = Catalogue.load("registry.toml")
+    study = catalogue.study("bistereo-pairs", {"subject": "slow"}, {"per_cell": 10, **options})
+    with Store(settings.store) as store:
+        return asyncio.run(execute(catalogue, study, store, settings.run_options))
+
+
+def observed(settings):
+    return observe("latest", settings).stacked
+
+
+def counts(settings):
+    with Store(settings.store, writable=False) as store:
+        (record,) = manifest_of(get_run(store, "latest")).stages.values()
+        return record.counts
+
+
+def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place):
+    alone, together = Settings(store="alone.db"), Settings(store="together.db", workers=WORKERS)
+    asked(alone)
+    killed, over = [], threading.Event()
+
+    def kill():
+        chance = random.Random(3)
+        while len(killed) < KILLS and not over.is_set():
+            known = counted("together.db")
+            while not over.is_set() and counted("together.db") < known + 2 * BATCH:
+                time.sleep(0.02)
+            if found := children(os.getpid()):
+                os.kill(killed.append(pid := chance.choice(found)) or pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        asked(together)
+    finally:
+        over.set()
+        killer.join()
+    one, other = observed(alone), observed(together)
+    assert len(killed) == KILLS and one.equals(other) and len(one) == 360
+    found = counts(together)
+    assert found["asked"] == 360 and found["failed"] == 0
+    assert 0 < found["retried"] <= KILLS * BATCH
+    assert wait_for(lambda: not children(os.getpid()))
+
+
+def counted(store):
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT count(*) FROM exchange").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_the_budget_of_a_run_is_that_of_all_its_workers(place):
+    settings = Settings(workers=WORKERS, max_requests=50)
+    with pytest.raises(BudgetError):
+        asked(settings)
+    assert 50 - BATCH <= counted(settings.store) <= 50
+    assert not children(os.getpid())
+
+
+def test_no_worker_outlives_its_driver(place):
+    words = [sys.executable, "-m", "prejudge.core.cli", "run", "bistereo-pairs", "--model", "slow", "-q"]
+    for sent in (signal.SIGINT, signal.SIGKILL):
+        known = counted("prejudge.db")
+        command = [*words, "--workers", "2", "--set", "per_cell=20"]
+        driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda known=known: counted("prejudge.db") > known)
+        workers = children(driver.pid)
+        assert len(workers) == WORKERS
+        driver.send_signal(sent)
+        _, errors = driver.communicate(timeout=WAIT)
+        wait_for(lambda workers=workers: not any(map(alive, workers)))
+        if sent == signal.SIGINT:
+            assert driver.returncode == 2 and "prejudge resume" in errors and "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--engine", "ray"], "unknown engine 'ray'"),
+        (["--workers", "0"], "0 is not in the range"),
+        (["--devices", "0,1"], "no GPU"),
+        (["--devices", "two"], "neither 'all' nor numbers"),
+        (["--engine", "local"], "--workers N"),
+        (["--workers", "2", "--model", "api"], "one process is enough"),
+    ],
+)
+def test_what_cannot_be_is_one_line_before_anything_is_asked(place, monkeypatch, words, said):
+    asked = ["subtle-sai"] if "--model" in words else ["bistereo-pairs", "--model", "slow"]
+    found = CliRunner().invoke(cli, ["run", *asked, *words], standalone_mode=False)
+    assert isinstance(found.exception, Exception) and said in str(getattr(found.exception, "message", found.exception))
+    assert "\n" not in str(found.exception) and not children(os.getpid())
+    assert counted("prejudge.db") == 0
+
+
+def test_a_worker_that_ends_before_it_is_ready_says_why(place, monkeypatch):
+    monkeypatch.setattr("prejudge.core.workers.local.START", "import sys; sys.exit('no room for {module}')")
+    with pytest.raises(PrejudgeError) as caught:
+        asked(Settings(workers=WORKERS))
+    assert caught.value.code == "workers.start" and "no room for" in str(caught.value)
+    assert counted("prejudge.db") == 0 and pools.LOSSES
