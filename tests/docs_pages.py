@@ -33,6 +33,14 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
+def write_files(page: Path, place: Path) -> None:
+    """Write the files that a page shows."""
+    for block in blocks_of(page):
+        if block.title:
+            (place / block.title).parent.mkdir(parents=True, exist_ok=True)
+            (place / block.title).write_text(block.text, "utf-8")
+
+
 def blocks(language: str) -> list[Block]:
     """Return the blocks of all pages in a language."""
     return [block for page in PAGES for block in blocks_of(page) if block.language == language]

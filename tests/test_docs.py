@@ -245,9 +245,11 @@ def test_sql_of_the_pages_runs(block, tmp_path):
 
 def test_every_block_is_of_a_kind_that_is_tested():
     shown = [block for page in PAGES for block in blocks_of(page)]
-    assert {block.language for block in shown} <= {*SHELL, "python", "toml", "sql", "csv", "text"}
+    assert {block.language for block in shown} <= {*SHELL, "python", "toml", "sql", "csv", "text", "yaml"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
     assert {name_of(block.page) for block in shown if block.language == "text"} <= {"docs/plugins.md"}
+    # Read by tests/core/gate/test_gate.py.
+    assert {name_of(block.page) for block in shown if block.language == "yaml"} <= {"docs/gate.md"}
     # A file of data is one that a command of the page reads.
     assert all(block.title for block in shown if block.language == "csv")
 

@@ -23,7 +23,7 @@ from prejudge.probes.demo.command import DESIGN
 from . import docs_files as made
 from . import docs_world as world
 from .command import blank_figure
-from .docs_pages import PAGES, blocks_of, commands_of, lines_of, name_of
+from .docs_pages import PAGES, blocks_of, commands_of, lines_of, name_of, write_files
 
 pytest.importorskip("torch", reason="needs the extra hf")
 
@@ -176,9 +176,7 @@ def test_commands_of_a_page_run(page, template, tmp_path, monkeypatch):
     shutil.copytree(template, place)
     monkeypatch.chdir(place)
     monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
-    for block in blocks_of(page):
-        if block.title:
-            (place / block.title).write_text(block.text, "utf-8")
+    write_files(page, place)
     for make in made.MAKERS.get(name_of(page), ()):
         make(place)
     for line in commands_of(page):
@@ -215,9 +213,7 @@ def test_policy_holds_or_fails_in_pytest(template, tmp_path, monkeypatch):
     (line,) = (line for block in blocks_of(page) for line in lines_of(block) if line.startswith("pytest "))
     shutil.copytree(template, tmp_path / "work")
     monkeypatch.chdir(tmp_path / "work")
-    for block in blocks_of(page):
-        if block.title:
-            Path(block.title).write_text(block.text, "utf-8")
+    write_files(page, Path.cwd())
     made.gate(Path.cwd())
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *filled(f"prejudge {line}")[1:]]
     done = subprocess.run(words, capture_output=True, text=True, timeout=280)
