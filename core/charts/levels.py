@@ -82,8 +82,9 @@ def _chart(measure: str, runs: Runs, printed: Runs) -> Chart:
     axis = literal(f"{label} ({first.unit})" if first.unit else label)
     neutral = _neutral(own)
     by_model = len(cells) == 1 or len(series) > len(MARKS)
+    words = {cell: _words(own) for cell, own in _varying(cells).items()}
     drawn = cells[: max(1, min(PANELS, PANEL_ROWS // len(series)))] if by_model else cells[:ROWS]
-    figure = (_by_model if by_model else _by_group)(series, drawn, axis, neutral)
+    figure = (_by_model if by_model else _by_group)(series, {cell: words[cell] for cell in drawn}, axis, neutral)
     told = [
         (_words(cell), one.whole, e.value, e.low, e.high, e.note if one.printed else "")
         for cell in cells
@@ -112,7 +113,7 @@ def _series(measure: str, runs: Runs, printed: Runs) -> list[Series]:
     return found
 
 
-def _by_group(series: Sequence[Series], cells: Sequence[Cell], axis: str, neutral: float | None) -> Figure:
+def _by_group(series: Sequence[Series], cells: Mapping[Cell, str], axis: str, neutral: float | None) -> Figure:
     """Draw a row per group, and in it a mark per model, named by a legend."""
     from matplotlib.lines import Line2D
 
@@ -122,7 +123,7 @@ def _by_group(series: Sequence[Series], cells: Sequence[Cell], axis: str, neutra
         shift = STEP * ((place + 0.5) / len(series) - 0.5)
         for row, cell in enumerate(cells):
             _mark(axes, row + shift, one.found.get(cell), one.style)
-    _frame(axes, [_words(cell) for cell in cells], neutral)
+    _frame(axes, list(cells.values()), neutral)
     axes.set_xlabel(axis, fontsize=MEDIUM)
     keys = [Line2D([], [], linestyle="", label=_key(one.name), **one.style) for one in series]
     abreast = max(1, min(3, LEGEND // (max(len(one.name) for one in series) + 8)))
@@ -135,11 +136,11 @@ def _key(name: str) -> str:
     return literal(f" {name}" if name.startswith("_") else name)
 
 
-def _by_model(series: Sequence[Series], cells: Sequence[Cell], axis: str, neutral: float | None) -> Figure:
+def _by_model(series: Sequence[Series], cells: Mapping[Cell, str], axis: str, neutral: float | None) -> Figure:
     """Draw a row per model and a panel per group; of many models the greatest value of the first group comes first."""
     rows = list(series)
     if len(rows) > len(MARKS):
-        rows.sort(key=lambda one: _order(one.found.get(cells[0])))
+        rows.sort(key=lambda one: _order(one.found.get(next(iter(cells)))))
     beside = min(ABREAST, len(cells))
     below = -(-len(cells) // beside)
     figure = new_figure((7.6 if beside == 1 else 2.6 + 2.7 * beside, below * (0.22 * len(rows) + 0.7) + 0.7))
@@ -149,8 +150,8 @@ def _by_model(series: Sequence[Series], cells: Sequence[Cell], axis: str, neutra
             look = one.style | ({} if one.printed else {"color": BLUE, "marker": "o", "markerfacecolor": BLUE})
             _mark(axes, row, one.found.get(cell), look, told=cell in one.found)
         _frame(axes, [one.name for one in rows] if number % beside == 0 else [""] * len(rows), neutral)
-        if cell:
-            axes.set_title(literal(_words(cell)), fontsize=MEDIUM, loc="left")
+        if len(cells) > 1:
+            axes.set_title(literal(cells[cell]), fontsize=MEDIUM, loc="left")
         if number % beside == 0:
             for text, one in zip(axes.get_yticklabels(), rows, strict=True):
                 text.set_color(PAPER if one.printed else INK)
@@ -187,6 +188,15 @@ def _frame(axes: Axes, labels: Sequence[str], neutral: float | None) -> None:
 
 def _words(cell: Cell) -> str:
     return ", ".join(str(level) for _, level in cell) or "all"
+
+
+def _varying(cells: Sequence[Cell]) -> dict[Cell, Cell]:
+    """Return each group without the factors that have one level in all: they tell no row from another."""
+    levels: dict[str, set[object]] = {}
+    for name, level in (part for cell in cells for part in cell):
+        levels.setdefault(name, set()).add(level)
+    shown = {cell: tuple(part for part in cell if len(levels[part[0]]) > 1) for cell in cells}
+    return shown if len(set(shown.values())) == len(cells) else {cell: cell for cell in cells}
 
 
 def _cell(estimate: Estimate) -> Cell:

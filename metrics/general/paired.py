@@ -19,7 +19,7 @@ from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.metric import CROSSED
 from ...core.contracts.records import Scalar
 from ...core.contracts.sizes import Size, size_of
-from ...core.contracts.words import MARGIN, number
+from ...core.contracts.words import MARGIN, exact, number
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
 from ...core.statistics.effects import contrast_statistics
@@ -41,11 +41,22 @@ CAPTION = (
 )
 
 
-def _part(size: Size, found: Sequence[Estimate]) -> dict[str, Any]:
+def _constant(estimates: Sequence[Estimate]) -> set[str]:
+    """Return the factors that have one level in all: in a sentence, they tell no difference from another."""
+    levels: dict[str, set[Scalar]] = {}
+    for e in estimates:
+        for name, level in e.group.items():
+            levels.setdefault(name, set()).add(level)
+    return {name for name, found in levels.items() if len(found) == 1} if len(estimates) > 1 else set()
+
+
+def _part(size: Size, found: Sequence[Estimate], constant: set[str]) -> dict[str, Any]:
     """Return what the conclusion says of the differences of one size: the largest are named where they are shown."""
     by_effect = sorted(found, key=lambda e: -abs(e.effect.value or 0.0))
-    named = [(e, ", ".join([_titled(e), *_cell(e.group)])) for e in by_effect if e.shown][:NAMED]
-    margins = list(dict.fromkeys(f"the margin of {e.facts.get(MARGIN)} {e.unit}".rstrip() for e in found))
+    told = [(e, {name: level for name, level in e.group.items() if name not in constant}) for e in by_effect if e.shown]
+    named = [(e, ", ".join([_titled(e), *_cell(group)])) for e, group in told][:NAMED]
+    known = {(float(own), e.unit) for e in found if isinstance(own := e.facts.get(MARGIN), int | float)}
+    margins = [f"the margin of {exact(own)} {unit}".rstrip() for own, unit in known]
     margin = margins[0] if len(margins) == 1 else "their margins"
     units = {e.unit for e in found}
     ends = [abs(end) for e in found for end in (e.low, e.high) if end is not None]
@@ -177,7 +188,7 @@ class PairedDifference(DeclaredMetric):
         """State which differences matter: significant and larger than their margin, small, or not shown."""
         tested = [e for e in estimates if size_of(e) is not Size.UNTESTED]
         by_size = {size: [e for e in tested if size_of(e) is size] for size in Size}
-        parts = [_part(size, found) for size, found in by_size.items() if found]
+        parts = [_part(size, found, _constant(tested)) for size, found in by_size.items() if found]
         return rendered(str(__package__), "paired.conclusion.md.j2", tested=tested, parts=parts)
 
     def methods(self, options: PairedDifferenceOptions) -> str:

@@ -66,6 +66,13 @@ def test_forty_models_have_a_row_each_the_greatest_first_and_printed_ones_are_gr
     assert all(not one.overlaps(other) for one, other in zip(boxes, boxes[1:], strict=False))
 
 
+def test_factor_with_one_level_is_in_the_numbers_alone():
+    own = [estimate(1.0), estimate(2.0, "men")]
+    chart, axes = drawn({"a": [e.replace(group={**e.group, "threshold": 0.02}) for e in own]})
+    assert labels(axes) == ["women", "men"]
+    assert [row[0] for row in numbers_of(chart.figure)[0].rows] == ["women, 0.02", "men, 0.02"]
+
+
 def test_one_model_and_the_printed_ones_have_a_row_each():
     e = Estimate.from_flat(metric="share", group={}, value=40.0, neutral=50.0, label="Share of women")
     (chart,) = draw_levels({"a": [e]}, {"P": [e.replace(value=60.0)]})
