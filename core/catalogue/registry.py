@@ -25,6 +25,7 @@ from ..contracts.options import plainly
 from .prices import Prices
 from .published import Published as Published
 from .published import PublishedTable, expand
+from .questions import Question
 from .variants import settings_in, split_name
 
 FILE_NAME = "registry.toml"
@@ -111,6 +112,8 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Differences from the paper."""
     limits: tuple[str, ...] = ()
     """Limitations of the results."""
+    questions: tuple[Question, ...] = ()
+    """What a report answers first; without them `summary`, by the first measure that is judged."""
     calibration: Calibration = Calibration()
     limit: Limits = Limits()
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None

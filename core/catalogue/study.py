@@ -18,6 +18,7 @@ from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
 from .plugins import Plugins
+from .questions import Question
 from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
 from .trust import ensure_hub_name, load_registry
@@ -48,6 +49,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[Published, ...] = ()
     deviations: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     followed: dict[str, str] = {}
     """Options that nobody set and that follow from what a model can do, with the reason."""
     limit: Limit | None = None
@@ -120,6 +122,7 @@ class Catalogue:
             published=entry.published,
             deviations=entry.deviations,
             limits=entry.limits,
+            questions=entry.questions,
         )
         for role, ways in found.items():
             chosen = ways[0] if len(ways) == 1 else self._choose(made, role, roles[role], ways)

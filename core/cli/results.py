@@ -1,23 +1,21 @@
-"""The output of a scored run on the terminal: conclusions, a table of estimates, the path of the report."""
+"""The output of a scored run on the terminal: the answer, as the report begins, and the path of the report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
+from ..answer import answer_of
 from ..catalogue.study import Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import UsageError
-from ..contracts.words import exact, interval, number, p_value
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store
 from ..store.urls import option_words
+from .answer import show_answer
 from .shared import again_words
 from .terminal import terminal
 
@@ -65,17 +63,14 @@ def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
 
 
 def show(scores: Scores, place: str = "") -> None:
-    """Print warnings, the table of estimates, the conclusions and the run's name.
+    """Print the answer in the order of the report, warnings, and the run's name.
 
     `place` has the options that a command needs to find the store.
     """
     console = terminal()
+    show_answer(answer_of(scores), console)
     for warning in warnings_of(scores, place):
         console.print(f"Note: {warning}")
-    if scores.headline:
-        console.print(estimates_table(scores.headline))
-    for sentence in scores.conclusions.values():
-        console.print(sentence)
     for sentence in scores.confused:
         console.print(sentence)
     if (known := scores.manifest.calibration) is not None:
@@ -86,42 +81,9 @@ def show(scores: Scores, place: str = "") -> None:
         console.print(f"Head:   {scores.manifest.head}", soft_wrap=True)
 
 
-def estimates_table(estimates: Sequence[Estimate]) -> Table:
-    """Return a table of estimates for a terminal."""
-    table = Table(caption=note_on_p(estimates), caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("measure")
-    table.add_column("group")
-    tested = ["p"] if any(estimate.p is not None for estimate in estimates) else []
-    for name in ("value", "interval", "neutral", "n", "missing", *tested):
-        table.add_column(name, justify="right")
-    for estimate in estimates:
-        table.add_row(*_row(estimate)[: len(table.columns)])
-    return table
-
-
 def note_on_p(estimates: Iterable[Estimate]) -> str | None:
     """Return the legend for p-values below a table; None if no correction changed a p-value."""
     return ADJUSTED if any(e.test.adjusted for e in estimates) else None
-
-
-def _row(estimate: Estimate) -> tuple[str, ...]:
-    return (
-        f"{estimate.metric} ({UNITS.get(estimate.unit, estimate.unit)})" if estimate.unit else estimate.metric,
-        levels(estimate.group),
-        _value(estimate),
-        interval(estimate.low, estimate.high),
-        exact(estimate.neutral),
-        str(estimate.n),
-        str(estimate.missing.total),
-        p_value(estimate.p_adjusted if estimate.p_adjusted is not None else estimate.p),
-    )
-
-
-def _value(estimate: Estimate) -> str:
-    """Format a value; a whole number without an interval, such as a count, has no decimals."""
-    value = estimate.value
-    whole = value is not None and estimate.low is None and float(value).is_integer()
-    return f"{value:.0f}" if whole else number(value)
 
 
 def levels(group: Mapping[str, Any]) -> str:

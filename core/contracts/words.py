@@ -9,8 +9,9 @@ from .estimates import WITHIN, Caveat, Estimate, Verdict
 
 UNDEFINED = "\N{EM DASH}"
 SMALLEST_P, MARGIN, HITS, OF, BASIS = "smallest_p", "margin", "hits", "of", "basis"
-TWICE, NEEDED = "twice_", "needed_"
-"""Of a planned effect, before the name of a facet: the effect with twice its levels, and the levels that one needs."""
+TWICE, NEEDED, TIMES = "twice_", "needed_", "times_needed"
+"""Of a planned effect, before the name of a facet: the effect with twice its levels, and the levels that one needs.
+`TIMES`: how many times as many levels of every facet one needs."""
 """Facts with a text of their own; all others are shown as name and value."""
 _CAVEATS = {
     Caveat.FEW_CLUSTERS: "few clusters ({clusters}): the interval may be too narrow",

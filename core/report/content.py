@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from ..answer import Answer
 from ..contracts.adapter import Identity
 from ..contracts.estimates import Chart, Estimate, Example, Listing
 from ..contracts.records import Scalar
@@ -82,6 +83,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that differ from the adapter's defaults, by role."""
     when: str = ""
     """Time of the requests."""
+    answer: Answer | None = None
+    """The first screen of a run; a page without one begins with `conclusions` and `headline`."""
     estimates: Sequence[Estimate]
     headline: Sequence[Estimate] | None = None
     """The rows to show first; None: per metric, the estimates with the broadest groups, if they are few."""

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..answer import answer_of
+from ..answer.lost import lost_examples
 from ..catalogue.published import Published as PublishedValue
 from ..catalogue.published import references, unresolved, whose
 from ..catalogue.study import SUBJECT
@@ -91,6 +93,7 @@ def build_content(
         names=study.roles,
         settings=manifest.settings,
         when=when(scores.run),
+        answer=answer_of(scores),
         estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
         headline=scores.headline or None,
         conclusions={name: sentence for name, sentence in scores.conclusions.items() if sentence},
@@ -113,11 +116,12 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
     for name in leave_out:
         if name not in PARTS:
             raise UnknownNameError("part of a report", name, PARTS)
-    if store is None or not scores.examples:
+    chosen = () if store is None else (*lost_examples(scores), *scores.examples)
+    if store is None or not chosen:
         return {}
     if "examples" in leave_out:
         return {"left_out": "The examples were left out on request; the store has all answers."}
-    examples = show_examples(scores.examples, store, scores.run.id)
+    examples = show_examples(chosen, store, scores.run.id)
     if "images" in leave_out:
         return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
     return {"examples": examples, "pictures": show_pictures(examples, store)}

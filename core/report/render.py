@@ -22,6 +22,7 @@ from ..contracts.estimates import MISSING, POSITION
 from ..contracts.words import number
 from .content import ReportContent, ShownExample, Table
 from .figures import Drawing, draw, export
+from .first import answer_grid, definitions
 from .grid import plain_grid
 from .pictures import island
 from .tables import answer, headline, published_grid, sections
@@ -76,6 +77,9 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
         left_out=left_out,
         pictures=island(content.pictures),
         drawings=drawings,
+        answer=content.answer,
+        grid=None if content.answer is None else answer_grid(content.answer),
+        terms={} if content.answer is None else definitions(content.answer),
         headline=headline(content.estimates, content.headline),
         fallback=answer(content.headline or content.estimates),
         sections=sections(content.estimates),

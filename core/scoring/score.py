@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +33,7 @@ from .draws import one_draw
 from .reasoning import Reasoned
 
 NONE: Mapping[str, Tally] = MappingProxyType({})
+SMALLEST = "smallest-effect"
 ALPHA = 0.05
 """Level of the tests of a metric that has no such option."""
 
@@ -63,6 +64,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The reasoning in the subject's answers; only where runs are compared."""
     local: Study | None = None
     """The study with the paths of this machine."""
+    smallest: Callable[[], type[Metric]] | None = None
+    """Load the metric by which power is computed; None if nothing was measured."""
 
     @property
     def made(self) -> Study:
@@ -284,6 +287,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         methods=tuple(places.text(m.methods(o)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
         options=every,
+        smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
 
 

@@ -17,10 +17,9 @@ from ..contracts.estimates import Estimate, with_neutral
 from ..contracts.options import build_options
 from ..contracts.words import BASIS, TWICE
 from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
-from .score import ALPHA, Scores, estimates_frame
+from .score import ALPHA, SMALLEST, Scores, estimates_frame
 from .sensitivity_words import heading, in_lines
 
-SMALLEST = "smallest-effect"
 FEWEST_RESAMPLES = 99
 STATED = ("spread", "icc", "row_icc")
 ASSUMED = ("pilot", *STATED, "power", "effects")

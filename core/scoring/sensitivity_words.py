@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..contracts.estimates import Estimate
-from ..contracts.words import NEEDED, TWICE, explained, percent
+from ..contracts.words import NEEDED, TIMES, TWICE, explained, percent
 
 LINES = 4
 """Lines per measure and test, at most; more kinds of groups than that share one."""
@@ -78,7 +78,7 @@ def _range(values: Sequence[float]) -> str:
 
 def _basis(estimate: Estimate) -> str:
     """Return what its fields say an effect rests on; the note is for readers only."""
-    kept = {name: fact for name, fact in estimate.facts.items() if not name.startswith((TWICE, NEEDED))}
+    kept = {name: fact for name, fact in estimate.facts.items() if not name.startswith((TWICE, NEEDED, TIMES))}
     return explained(estimate.replace(note="", facts=kept))
 
 

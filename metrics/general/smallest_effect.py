@@ -7,6 +7,7 @@ stated spread. Tests of ranks and of several groups need no spread. `docs/statis
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,9 +18,9 @@ import polars as pl
 from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Estimate
-from ...core.contracts.words import BASIS, NEEDED, TWICE
+from ...core.contracts.words import BASIS, NEEDED, TIMES, TWICE
 from ...core.statistics.estimates import floor_of_p, merge, undefined
-from ...core.statistics.power import CrossedDesign, levels_needed, minimum_detectable_effect
+from ...core.statistics.power import CrossedDesign, Design, levels_needed, minimum_detectable_effect, power
 from .smallest_designs import Planned, planned
 from .smallest_known import Assumptions
 
@@ -144,13 +145,38 @@ def _rests_on(found: Planned, value: float | None, clusters: int, options: Small
 
 def _levels(found: Planned, effect: float | None, options: SmallestEffectOptions) -> dict[str, Any]:
     """Return as facts what more levels of either facet would detect, and how many an effect needs (0: too many)."""
-    if not isinstance(found.design, CrossedDesign) or not found.ways:
-        return {}
     facts: dict[str, Any] = {}
+    if isinstance(found.design, Design) and effect is not None:
+        # One kind of cluster is a way of its own: the search is the same.
+        needed = levels_needed(found.design, "clusters", effect, options.alpha, options.power)  # type: ignore[arg-type]
+        facts = {f"{NEEDED}clusters": needed or 0}
+    if not isinstance(found.design, CrossedDesign) or not found.ways:
+        return {"facts": facts} if facts else {}
     for name, way in zip(found.ways, ("rows", "columns"), strict=True):
         twice = msgspec.structs.replace(found.design, **{way: 2 * getattr(found.design, way)})
         facts[f"{TWICE}{name}"] = minimum_detectable_effect(twice, options.alpha, options.power)
         if effect is not None:
             needed = levels_needed(found.design, way, effect, options.alpha, options.power)  # type: ignore[arg-type]
             facts[f"{NEEDED}{name}"] = needed or 0
+    if effect is not None:
+        facts[TIMES] = _times(found.design, effect, options)
     return {"facts": facts}
+
+
+MOST_TIMES = 4096
+
+
+def _times(design: CrossedDesign, effect: float, options: SmallestEffectOptions) -> float:
+    """Return how many times as many levels of both facets find an effect, in tenths; 0 for more than `MOST_TIMES`."""
+
+    def finds(tenths: int) -> bool:
+        rows, columns = (math.ceil(count * tenths / 10) for count in (design.rows, design.columns))
+        larger = msgspec.structs.replace(design, rows=rows, columns=columns)
+        return power(effect, larger, options.alpha) >= options.power
+
+    high = 10
+    while not finds(high):
+        if high >= 10 * MOST_TIMES:
+            return 0.0
+        high *= 2
+    return bisect.bisect_left(range(high + 1), True, lo=min(10, high), key=finds) / 10

@@ -1,0 +1,13 @@
+"""The answer of a run: its questions, a verdict on each, and at most six numbers behind them.
+
+One pure model of the first screen. Reports, the terminal and Markdown lay it out, and say nothing of their own.
+
+Interface: `answer_of` fills an `Answer` from a scored run.
+"""
+
+from __future__ import annotations
+
+from .answer import answer_of
+from .records import DEFINITIONS, SURE, Answer, Number, Reply, Row, State
+
+__all__ = ["DEFINITIONS", "SURE", "Answer", "Number", "Reply", "Row", "State", "answer_of"]

@@ -1,0 +1,43 @@
+"""Fill the first screen from a scored run."""
+
+from __future__ import annotations
+
+from ..catalogue.study import SUBJECT
+from ..scoring.score import Scores
+from .lost import mend_words, missing_words
+from .records import SURE, Answer, Reply, State
+from .replies import asked_of, questions_over, reply_of, rows_of
+
+PRELIMINARY = "The run is not complete: {done:,} of {planned:,} questions were asked. The verdicts may change."
+NONE = "No number could be computed. " + SURE
+
+
+def answer_of(scores: Scores) -> Answer:
+    """Return the first screen of a run: nothing of it is chosen by a page."""
+    study = scores.manifest.study
+    asked = asked_of(study.questions, study.summary or study.title, questions_over(scores.estimates, scores.headline))
+    replies = tuple(
+        reply_of(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
+    )
+    rows, left = rows_of(asked)
+    identity = scores.manifest.identities.get(SUBJECT)
+    return Answer(
+        question=study.summary or study.title,
+        model=study.roles.get(SUBJECT) or (identity.model if identity is not None else ""),
+        replies=replies or (Reply(study.summary or study.title, State.NOTHING, NONE),),
+        rows=rows,
+        left_out=left,
+        missing=missing_words(scores),
+        mend=mend_words(scores),
+        preliminary=_preliminary(scores),
+    )
+
+
+def _preliminary(scores: Scores) -> str:
+    if scores.run.state == "imported":
+        return ""
+    for stage in scores.stages:
+        done, record = scores.recorded(stage.name), scores.manifest.stages.get(stage.name)
+        if record is not None and done < record.planned:
+            return PRELIMINARY.format(done=done, planned=record.planned)
+    return ""

@@ -1,0 +1,234 @@
+"""Replies to the questions of a study, and the numbers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..catalogue.questions import Question
+from ..contracts.estimates import Caveat, Estimate, Verdict
+from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
+from ..scoring.score import Scores
+from ..statistics.facets import OVER, population
+from .needed import distance, in_words, named, need_of
+from .records import SURE, Number, Reply, Row, State
+from .verdicts import small_of, state_of, state_over, undone
+
+MOST_ROWS = 6
+LEFT = "{shown} of {every} numbers, those furthest from neutral; the others are below."
+FLOOR = "With so few {what} no p can be{least}: none could have been shown."
+
+
+class Asked(NamedTuple):
+    """A question with the estimates that answer it, those furthest from neutral first, and finer ones."""
+
+    question: Question
+    answering: list[Estimate]
+    finer: list[Estimate]
+
+
+def asked_of(questions: Sequence[Question], summary: str, estimates: Sequence[Estimate]) -> list[Asked]:
+    """Return the questions of a study; without any, its summary, by the first measure that is judged."""
+    own = [e for e in estimates if not e.subject]
+    if not questions:
+        judged = [e for e in own if e.verdict is not None] or own
+        questions = [Question(asks=summary, measure=judged[0].metric)] if judged else []
+    return [_asked(question, own) for question in questions]
+
+
+def _asked(question: Question, estimates: Sequence[Estimate]) -> Asked:
+    found = [e for e in estimates if e.metric == question.measure and question.group.items() <= e.group.items()]
+    fewest = min((len(e.group) for e in found), default=0)
+    answering = [e for e in found if len(e.group) == fewest]
+    judged = any(e.verdict is not None for e in answering)
+    finer = [e for e in found if len(e.group) > fewest and e.value is not None]
+    finer = [e for e in finer if e.verdict is not None] if judged else finer
+    return Asked(question, _furthest(answering), _furthest(_next(finer)))
+
+
+def _next(finer: list[Estimate]) -> list[Estimate]:
+    """Return the estimates of the next grouping: others would divide the same answers again."""
+    return [e for e in finer if tuple(e.group) == tuple(finer[0].group)]
+
+
+def _furthest(estimates: Sequence[Estimate]) -> list[Estimate]:
+    def distance(e: Estimate) -> float:
+        return -1.0 if e.value is None else abs(e.value - (e.neutral or 0.0))
+
+    return sorted(estimates, key=distance, reverse=True)
+
+
+def rows_of(asked: Sequence[Asked]) -> tuple[tuple[Row, ...], str]:
+    """Return at most `MOST_ROWS` rows, and in words which others there are."""
+    share = max(1, MOST_ROWS // max(len(asked), 1))
+    chosen = [(one, one.answering[:share]) for one in asked]
+    free = MOST_ROWS - sum(len(rows) for _, rows in chosen)
+    for one, own in chosen:
+        # More groups of the same grouping first, then those of the next.
+        more = [*one.answering[share:], *(one.finer if len(own) == len(one.answering) else [])]
+        take = more[: free if one is asked[-1] else -(-free // 2)]
+        own += take
+        free -= len(take)
+    shown = [e for _, rows in chosen for e in rows]
+    varying = _varying(shown)
+    every = sum(len(one.answering) + len(one.finer) for one in asked)
+    rows = [_row(one.question, e, varying) for one, own in chosen for e in own if e.value is not None][:MOST_ROWS]
+    return tuple(rows), LEFT.format(shown=len(rows), every=every) if rows and every > len(rows) else ""
+
+
+def _varying(estimates: Sequence[Estimate]) -> frozenset[str]:
+    """Return the factors whose levels tell estimates of one measure apart."""
+    found: dict[tuple[str, str], set[Any]] = {}
+    for e in estimates:
+        for name in {name for other in estimates if other.metric == e.metric for name in other.group}:
+            found.setdefault((e.metric, name), set()).add(e.group.get(name))
+    return frozenset(name for (_, name), levels in found.items() if len(levels) > 1)
+
+
+def _row(question: Question, e: Estimate, varying: frozenset[str]) -> Row:
+    return Row(label_of(e), e.meaning, about_of(e, varying), Number.of(e), state_of(question, e), e)
+
+
+def label_of(e: Estimate) -> str:
+    """Return what a measure is called; never its identifier as it stands."""
+    return e.label or e.metric.replace("_", " ")
+
+
+def about_of(e: Estimate, varying: frozenset[str] | None = None) -> str:
+    """Return the levels of a group in words, those that tell it apart; empty for the whole."""
+    levels = (v if isinstance(v, str) else f"{n} {v}" for n, v in e.group.items() if varying is None or n in varying)
+    return ", ".join(level.replace("_", " ") for level in levels)
+
+
+def reply_of(one: Asked, scores: Scores) -> Reply:
+    """Return the verdict on a question, in words."""
+    question, found = one.question, one.answering
+    states = [state_of(question, e) for e in found]
+    state = state_over(states)
+    known = [e for e in found if e.value is not None]
+    varying = _varying(found)
+    if state is State.NOTHING:
+        return Reply(question.asks, state, _nothing(found))
+    if question.counts:
+        sentence = _counted(question, known, varying)
+    elif state in (State.SHOWN, State.SMALL):
+        sentence = _shown(question, [e for e in known if e.shown], known, varying)
+    else:
+        sentence = _unshown(question, state, known, varying)
+    more = [SURE] if state is State.OPEN else []
+    if state is State.OPEN:
+        more += _needs(question, known, scores)
+    more += _cautions(question, known, state)
+    return Reply(question.asks, state, sentence, tuple(more))
+
+
+def _nothing(found: Sequence[Estimate]) -> str:
+    missing = sum(e.missing.total for e in found)
+    why = next((e.note for e in found if e.note), "")
+    lost = f"{missing:,} of the answers that it needs are missing." if missing else "No number could be computed."
+    return f"{lost}{f' {_sentence(why)}' if why and not missing else ''} {SURE}"
+
+
+def _scope(estimates: Sequence[Estimate]) -> str:
+    """Return whom the numbers are about, as the beginning of a sentence."""
+    whom = population([e for e in estimates if OVER in e.facts])
+    return f"{whom[:1].upper()}{whom[1:]}" if whom else "For what was asked"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _side(question: Question, e: Estimate) -> str:
+    """Return as a clause what it means that an estimate is above or below neutral."""
+    above = e.value is not None and e.neutral is not None and e.value > e.neutral
+    own = question.above if above else question.below
+    if own:
+        return own
+    if above and e.direction:
+        return f"there is a difference towards {e.direction}"
+    return f"{label_of(e)} is {'above' if above else 'below'} that of an unbiased model"
+
+
+def _shown(question: Question, shown: Sequence[Estimate], known: Sequence[Estimate], varying: frozenset[str]) -> str:
+    sides = [[e for e in shown if e.verdict is side] for side in (Verdict.ABOVE, Verdict.BELOW)]
+    clauses = [_clause(question, side, len(known), varying) for side in sides if side]
+    return f"{_scope(shown)}, {'; in others '.join(clauses)}."
+
+
+def _clause(question: Question, side: Sequence[Estimate], of: int, varying: frozenset[str]) -> str:
+    first, told = side[0], Number.of(side[0]).told
+    if of == 1:
+        return f"{_side(question, first)}: {told}"
+    return f"{_side(question, first)}, in {len(side)} of {of} groups: most for {about_of(first, varying)}, {told}"
+
+
+def _unshown(question: Question, state: State, known: Sequence[Estimate], varying: frozenset[str]) -> str:
+    first = known[0]
+    told, about = Number.of(first).told, about_of(first, varying)
+    value = (
+        f"{label_of(first)} is {told}"
+        if len(known) == 1
+        else (f"{label_of(first)} is furthest from neutral, of {len(known)} groups, for {about}: {told}")
+    )
+    if state is State.GIVEN:
+        return f"{_sentence(value)}"
+    if state is State.NEAR:
+        small = small_of(question, first)
+        within = f" of {distance(first, small)} or more" if small else ""
+        return f"{_scope(known)}, a difference{within} can be excluded: {value}."
+    return f"{_scope(known)}, no significant difference: {value}."
+
+
+def _counted(question: Question, known: Sequence[Estimate], varying: frozenset[str]) -> str:
+    count = sum(int(e.facts.get(HITS, e.value or 0) or 0) for e in known)
+    of = sum(int(n) for e in known if isinstance(n := e.facts.get(OF), int))
+    what = label_of(known[0])
+    told = [f"{count:,}{f' of {of:,}' if of else ''} {what[:1].lower()}{what[1:]} after correction"]
+    if len(known) > 1 and count:
+        told.append(f"in {sum(bool(e.value) for e in known)} of {len(known)} groups")
+        told.append(f"most in {about_of(known[0], varying)}")
+    return f"{_scope(known)}, {f'{question.above}: ' if count and question.above else ''}{', '.join(told)}."
+
+
+def _needs(question: Question, known: Sequence[Estimate], scores: Scores) -> Iterator[str]:
+    """Yield how much more would decide: for the size that counts as small, or else for the value that was found."""
+    if floor := next((e for e in known if Caveat.P_FLOOR in e.caveats), None):
+        over, p = str(floor.facts.get(OVER, "")).split(" x "), floor.facts.get(SMALLEST_P)
+        what = " and ".join(named(one) for one in over if one) or "clusters"
+        yield FLOOR.format(what=what, least=f" below {p_value(p)}" if isinstance(p, float) else " small enough")
+    if question.counts:
+        return
+    undecided = [e for e in known if state_of(question, e) is State.OPEN]
+    small = small_of(question, undecided[0]) if undecided else None
+    found = [abs((e.value or 0.0) - (e.neutral or 0.0)) for e in undecided]
+    target = small if small is not None else max(found, default=0.0)
+    if not target:
+        return
+    group = undecided if small is not None else undecided[:1]
+    if (need := need_of(scores, group, target)) is not None and (
+        told := in_words(need, undecided[0], target, small=small is not None)
+    ):
+        yield told
+
+
+def _cautions(question: Question, known: Sequence[Estimate], state: State) -> Iterator[str]:
+    """Yield what could change the verdict, or narrows what it is about."""
+    changed = [e for e in known if undone(question, e, state) and (state is State.NEAR or e.shown)]
+    decided = [e for e in known if state is State.NEAR or e.shown]
+    if changed and len(changed) == len(decided):
+        yield "The missing answers could change this verdict, if they all leaned to one side."
+    elif changed:
+        yield f"The missing answers could change this in {len(changed)} of these {counted(len(decided), 'group')}."
+    if state in (State.SHOWN, State.SMALL) and (rest := sum(state_of(question, e) is State.OPEN for e in known)):
+        yield f"In {counted(rest, 'other group')} nothing was shown. {SURE}"
+    told = {caveat for e in known for caveat in e.caveats}
+    if Caveat.ONE_LEVEL in told:
+        yield "One of the things that it should hold for was asked about in a single version, so it holds for that one."
+    if told & {Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS}:
+        yield "The interval rests on few independent units, and may be too narrow."
+
+
+def questions_over(estimates: Mapping[str, Sequence[Estimate]], headline: Sequence[Estimate]) -> list[Estimate]:
+    """Return the estimates that questions are answered from: the headline, or else all."""
+    return list(headline) or [e for every in estimates.values() for e in every]

@@ -1,0 +1,55 @@
+"""The answer of a run on the terminal, in the order of the report."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from ..answer import Answer, Row
+
+WORST = {"percentage points": "points"}
+"""Shorter words for units, in a table."""
+
+
+def show_answer(answer: Answer, console: Console) -> None:
+    """Print the question, the verdicts, the numbers behind them, and what was missing."""
+    console.print(answer.question, style="bold")
+    if answer.preliminary:
+        console.print(answer.preliminary)
+    for reply in answer.replies:
+        console.print()
+        if reply.asks != answer.question:
+            console.print(reply.asks)
+        console.print(f"{reply.verdict}.", style="bold", end=" ")
+        console.print(reply.sentence)
+        for more in reply.more:
+            console.print(more)
+    if answer.rows:
+        console.print(answer_table(answer))
+    for note in answer.notes:
+        console.print(note)
+    console.print(f"Missing: {answer.missing}")
+    if answer.mend:
+        console.print(answer.mend)
+
+
+def answer_table(answer: Answer) -> Table:
+    """Return the numbers of the first screen as a table."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    told = any(row.about for row in answer.rows)
+    for name in ("measure", *(["of whom"] if told else [])):
+        table.add_column(name)
+    for name in ("value", "interval", "unbiased"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for row in answer.rows:
+        table.add_row(*_cells(row, told=told))
+    return table
+
+
+def _cells(row: Row, *, told: bool) -> tuple[str, ...]:
+    number = row.number
+    value = number.short.replace(number.unit, WORST.get(number.unit, number.unit)) if number.unit else number.short
+    about = (row.about or "all",) if told else ()
+    return (row.label, *about, value, number.spread, number.expected, row.verdict)

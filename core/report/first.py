@@ -1,0 +1,84 @@
+"""The first screen of a report as a table with a plot, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..answer import DEFINITIONS, Answer, Row
+from .fields import Scale, scale_of
+from .grid import Cell, Column, Grid, Plot, sort_key
+from .markdown import escape, table
+
+HEADS = ("What was measured", "Of whom", "Value", "Interval", "Unbiased", "Verdict")
+PLOT = "Plot"
+
+
+def answer_grid(answer: Answer) -> Grid:
+    """Return the rows of the first screen; those of one unit are plotted on one scale."""
+    scales = {
+        unit: scale_of([row.estimate for row in answer.rows if row.estimate.unit == unit])
+        for unit in {row.estimate.unit for row in answer.rows}
+    }
+    keep = _kept(answer)
+    rows = tuple(_cells(row, scales[row.estimate.unit], keep) for row in answer.rows)
+    heads = (*(Column(head, head in HEADS[2:5]) for head in HEADS[:5] if head in keep), Column(PLOT), Column(HEADS[5]))
+    return Grid("The numbers behind the answer", heads, rows)
+
+
+def _kept(answer: Answer) -> frozenset[str]:
+    """Return the columns that have content."""
+    empty = {"Of whom"} if not any(row.about for row in answer.rows) else set()
+    empty |= {"Interval"} if all(row.number.low is None for row in answer.rows) else set()
+    empty |= {"Unbiased"} if all(row.number.neutral is None for row in answer.rows) else set()
+    return frozenset(HEADS) - empty
+
+
+def _texts(row: Row) -> dict[str, str]:
+    number = row.number
+    return dict(
+        zip(
+            HEADS,
+            (row.label, row.about or "all", number.short, number.spread, number.expected, row.verdict),
+            strict=True,
+        )
+    )
+
+
+def _cells(row: Row, scale: Scale, keep: frozenset[str]) -> tuple[Cell, ...]:
+    texts, e = _texts(row), row.estimate
+    first = Cell(row.label, title=row.meaning)
+    middle = (Cell(texts[head], sort_key(e.value)) for head in HEADS[1:5] if head in keep)
+    value, low, high, neutral = (scale.place(end) for end in (e.value, e.low, e.high, e.neutral))
+    plot = Plot(value, low, high, neutral, e.shown) if value is not None else None
+    return (first, *middle, Cell("", plot=plot), Cell(row.verdict))
+
+
+def answer_markdown(answer: Answer) -> str:
+    """Return the first screen as Markdown, escaped, from the question to what was missing."""
+    return "\n".join(_lines(answer)).rstrip() + "\n"
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    yield from (f"**{escape(answer.question)}**", "")
+    if answer.preliminary:
+        yield from (escape(answer.preliminary), "")
+    for reply in answer.replies:
+        asks = f"{escape(reply.asks)} " if reply.asks != answer.question else ""
+        yield from (f"{asks}**{escape(reply.verdict)}.** {escape(reply.sentence)}", "")
+        yield from (f"- {escape(more)}" for more in reply.more)
+        if reply.more:
+            yield ""
+    if answer.rows:
+        keep = [head for head in HEADS if head in _kept(answer)]
+        yield from table(keep, [[_texts(row)[head] for head in keep] for row in answer.rows])
+    for note in answer.notes:
+        yield from (escape(note), "")
+    yield from (f"Missing: {escape(answer.missing)} {escape(answer.mend)}".rstrip(), "")
+
+
+def definitions(answer: Answer) -> dict[str, str]:
+    """Return what the terms of the first screen mean, by the term, for a page that shows them where they stand."""
+    measures = {row.label: row.meaning for row in answer.rows if row.meaning}
+    verdicts = {reply.verdict: reply.meaning for reply in answer.replies}
+    heads = dict(zip(HEADS[3:5], (DEFINITIONS["interval"], DEFINITIONS["unbiased"]), strict=True))
+    return {**measures, **verdicts, **heads, "Missing": DEFINITIONS["missing"]}
