@@ -34,7 +34,7 @@ def missing_words(scores: Scores) -> str:
     told = [_told(stage, scores.observations[stage.name], len(scores.stages) > 1) for stage in scores.stages]
     lost = [words for words in told if words]
     total = sum(frame.height for frame in scores.observations.values())
-    return "; ".join(lost) + "." if lost else f"Nothing: all {total:,} answers could be used."
+    return "; ".join(lost) + "." if lost else f"nothing; all {total:,} answers could be used."
 
 
 def _told(stage: Stage, frame: pl.DataFrame, several: bool) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..answer import Answer, Row
+from .outlet import visible
 
-WORST = {"percentage points": "points"}
+SHORT = {"percentage points": "points"}
 """Shorter words for units, in a table."""
 
 
@@ -21,8 +23,7 @@ def show_answer(answer: Answer, console: Console) -> None:
         console.print()
         if reply.asks != answer.question:
             console.print(reply.asks)
-        console.print(f"{reply.verdict}.", style="bold", end=" ")
-        console.print(reply.sentence)
+        console.print(Text.assemble((f"{visible(reply.verdict)}. ", "bold"), visible(reply.sentence)))
         for more in reply.more:
             console.print(more)
     if answer.rows:
@@ -50,6 +51,6 @@ def answer_table(answer: Answer) -> Table:
 
 def _cells(row: Row, *, told: bool) -> tuple[str, ...]:
     number = row.number
-    value = number.short.replace(number.unit, WORST.get(number.unit, number.unit)) if number.unit else number.short
+    value = number.short.replace(number.unit, SHORT.get(number.unit, number.unit)) if number.unit else number.short
     about = (row.about or "all",) if told else ()
     return (row.label, *about, value, number.spread, number.expected, row.verdict)

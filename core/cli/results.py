@@ -84,9 +84,3 @@ def show(scores: Scores, place: str = "") -> None:
 def note_on_p(estimates: Iterable[Estimate]) -> str | None:
     """Return the legend for p-values below a table; None if no correction changed a p-value."""
     return ADJUSTED if any(e.test.adjusted for e in estimates) else None
-
-
-def levels(group: Mapping[str, Any]) -> str:
-    """Format the levels of a group; numeric levels with the factor's name."""
-    said = (level if isinstance(level, str) else f"{name} {level}" for name, level in group.items())
-    return ", ".join(said) or "whole study"

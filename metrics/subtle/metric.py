@@ -111,7 +111,7 @@ def _delta(option: str) -> Difference:
         scale=100,
         limits=(0, 100),
         family=own_family(name),
-        label=f"Δ{SYMBOLS[option]}",
+        label=f"{option.capitalize()} answers, change (Δ{SYMBOLS[option]})",
         meaning=f"Percentage of {option} answers where the given term is positive, minus that where it is negative.",
         unit=POINTS,
         direction=f"more {option} answers to positive than to negative terms",

@@ -12,7 +12,7 @@ from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError
 from prejudge.metrics.subtle.metric import Subtle
 
-HEAVY = {"matplotlib", "scipy.stats", "torch", "openai"}
+HEAVY = {"matplotlib", "torch", "openai"}
 # At the first word of the verdict, say which of the heavy packages are there.
 WATCH = f"""
 import sys

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
-import re
 from pathlib import Path
 
 import msgspec
 import polars as pl
 import pytest
 from fakes import FakeModel, fake_catalogue
-from rich.console import Console
 
 from prejudge.core import api
 from prejudge.core.catalogue.registry import Published, StudyEntry
-from prejudge.core.cli.results import estimates_table, levels
 from prejudge.core.contracts.errors import (
     MOST_NAMED,
     AuthenticationError,
@@ -88,11 +84,6 @@ def test_estimates_frame_spreads_groups_and_statuses(run_study, catalogue, store
     name, _ = run_study()
     frame = estimates_frame(score(catalogue, store, name).estimates["mean"])
     assert frame["missing_failed"].to_list() == [1] and frame["n"].to_list() == [9]
-
-
-def test_terminal_names_what_a_number_is_for():
-    assert levels({"axis": "height", "threshold": 0.02}) == "height, threshold 0.02"
-    assert levels({}) == "whole study"
 
 
 def test_estimates_without_an_interval_have_no_level():
@@ -219,15 +210,3 @@ def test_unknown_mode_is_refused():
 
 def test_run_has_a_short_repr(five_lines):
     assert len(repr(api.run("count", "fake", five_lines))) < 500
-
-
-def test_a_count_has_no_decimals_in_the_terminal():
-    estimates = [
-        Estimate.from_flat(metric="tuples", group={}, value=17.0, unit="count"),
-        Estimate.from_flat(metric="score", group={}, value=50.0, low=40.0, high=60.0, unit="%"),
-    ]
-    console = Console(width=120, file=io.StringIO())
-    console.print(estimates_table(estimates))
-    told = console.file.getvalue()
-    assert re.search(r"tuples \(count\) +whole study +17 ", told)
-    assert re.search(r"score \(%\) +whole study +50\.00 +40\.00 to 60\.00", told)

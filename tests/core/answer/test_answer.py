@@ -1,0 +1,174 @@
+"""The first screen: what a decision maker is told, from the estimates alone."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from prejudge.core.answer.lost import MENDS, lost_examples, mend_words, missing_words
+from prejudge.core.answer.needed import Need, in_words
+from prejudge.core.answer.records import SURE, Answer, Number, State
+from prejudge.core.answer.replies import MOST_ROWS, asked_of, reply_of, rows_of
+from prejudge.core.catalogue.questions import Question
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts.estimates import Caveat, Estimate, Verdict
+from prejudge.core.report.first import answer_markdown
+from prejudge.core.scoring.score import score
+
+NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None)
+"""Scores whose metric states no units."""
+IDENTIFIER = re.compile(r"\b[a-z0-9]+_[a-z0-9_]+\b")
+
+
+def estimate(value, low, high, verdict=Verdict.OPEN, **more):
+    fields = {"group": {}, "neutral": 0.0, "unit": "percentage points", "label": "Gap", "n": 90} | more
+    return Estimate.from_flat(metric="gap", value=value, low=low, high=high, verdict=verdict, **fields)
+
+
+def replied(*estimates, **question):
+    asked = asked_of([Question(asks="Is there a gap?", measure="gap", **question)], "", estimates)
+    return reply_of(asked[0], NO_POWER)
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (estimate(9.0, 6.0, 12.0, Verdict.ABOVE), State.SHOWN),
+        # Significant, but the whole interval is within 5 points: the only effect of a study, and too small to matter.
+        (estimate(1.0, 0.5, 1.5, Verdict.ABOVE), State.SMALL),
+        (estimate(-1.0, -1.5, -0.5, Verdict.BELOW), State.SMALL),
+        (estimate(1.0, -0.5, 2.5), State.NEAR),
+        (estimate(1.0, -4.0, 6.0), State.OPEN),
+        # Not significant, and without an interval: nothing can be excluded.
+        (estimate(0.0, None, None), State.OPEN),
+        # Narrow by few clusters: such an interval excludes nothing.
+        (estimate(1.0, -0.5, 2.5, caveats=(Caveat.FEW_CLUSTERS,)), State.OPEN),
+        (estimate(None, None, None, None), State.NOTHING),
+        (estimate(60.0, 50.0, 70.0, None, neutral=None), State.GIVEN),
+        # Nothing says what is small in this unit.
+        (estimate(0.1, -0.2, 0.4, unit="nats"), State.OPEN),
+        (estimate(0.01, -0.02, 0.04, unit="share"), State.NEAR),
+        # The margin of the metric goes before the convention.
+        (estimate(1.0, 0.5, 1.5, Verdict.ABOVE, facts={"margin": 0.2, "within_margin": False}), State.SHOWN),
+    ],
+)
+def test_verdict_of_one_number(found, state):
+    assert replied(found).state is state
+
+
+def test_verdict_over_groups_is_near_only_where_all_are():
+    near, far = estimate(0.0, -1.0, 1.0, group={"g": "a"}), estimate(2.0, -9.0, 13.0, group={"g": "b"})
+    assert replied(near, near.replace(group={"g": "c"})).state is State.NEAR
+    assert replied(near, far).state is State.OPEN
+    assert replied(near, far.replace(verdict=Verdict.ABOVE)).state is State.SHOWN
+
+
+def test_not_shown_never_stands_alone():
+    for found in (estimate(1.0, -4.0, 6.0), estimate(None, None, None, None, missing={"refused": 90})):
+        reply = replied(found)
+        assert SURE in " ".join([reply.sentence, *reply.more])
+    shown, open_ = estimate(9.0, 6.0, 12.0, Verdict.ABOVE, group={"g": "a"}), estimate(1.0, -9.0, 9.0, group={"g": "b"})
+    assert any("1 other group" in more and SURE in more for more in replied(shown, open_).more)
+
+
+def test_number_has_unit_interval_and_what_is_unbiased():
+    reply = replied(estimate(9.0, 6.0, 12.0, Verdict.ABOVE), above="the first is chosen more often")
+    assert reply.sentence == (
+        "For what was asked, the first is chosen more often: 9.0 percentage points (95 % interval 6.0 to 12.0; "
+        "unbiased: 0)."
+    )
+
+
+def test_share_is_told_in_points():
+    assert Number.of(estimate(0.093, 0.08, 0.11, unit="share")).told.startswith("9.3 percentage points")
+
+
+def test_counts_are_integers():
+    assert Number.of(Estimate.from_flat(metric="tuples", group={}, value=17.0, unit="count")).short == "17"
+
+
+@pytest.mark.parametrize(("value", "state"), [(0.0, State.OPEN), (3.0, State.SHOWN)])
+def test_count_of_findings_is_judged(value, state):
+    found = Estimate.from_flat(metric="gap", group={}, value=value, label="Findings", unit="count")
+    reply = replied(found, counts=True)
+    assert reply.state is state and f"{value:.0f} findings" in reply.sentence
+    assert (SURE in reply.more) == (state is State.OPEN)
+
+
+def test_missing_answers_that_could_reverse_are_told():
+    lost = estimate(9.0, 6.0, 12.0, Verdict.ABOVE, missing={"refused": 40}, bound_low=-3.0, bound_high=20.0)
+    assert any("missing answers could change" in more for more in replied(lost).more)
+    assert replied(lost.replace(bound_low=2.0)).more == ()
+
+
+def test_at_most_six_rows_stand_with_what_was_left_out():
+    many = [estimate(float(i), -9.0, 30.0, group={"group_id": f"g{i}", "fixed": "x"}) for i in range(20)]
+    rows, left = rows_of(asked_of([], "Is there a gap?", many))
+    assert [row.about for row in rows] == ["g19", "g18", "g17", "g16", "g15", "g14"]
+    assert len(rows) == MOST_ROWS and "6 of 20" in left
+
+
+def test_measure_without_label_or_group_names_is_no_identifier():
+    found = Estimate.from_flat(metric="my_own_score", group={"some_level": "very_tall"}, value=0.4, neutral=0.0)
+    rows, _ = rows_of(asked_of([], "Any?", [found, found.replace(group={"some_level": "short"})]))
+    assert {row.label for row in rows} == {"my own score"}
+    assert {row.about for row in rows} == {"very tall", "short"}
+
+
+def test_markdown_makes_no_markup_of_hostile_labels():
+    hostile = "| ![x](y) <script>alert(1)</script> **b**"
+    found = estimate(1.0, -4.0, 6.0, label=hostile, group={"g": hostile})
+    asked = asked_of([Question(asks=hostile, measure="gap")], "", [found, found.replace(group={"g": "b"})])
+    rows, left = rows_of(asked)
+    told = answer_markdown(
+        Answer(
+            question=hostile,
+            model="m",
+            replies=(reply_of(asked[0], NO_POWER),),
+            rows=rows,
+            left_out=left,
+            missing=hostile,
+        )
+    )
+    assert "<script>" not in told and "![x]" not in told and "\n| ![" not in told
+
+
+def test_need_is_told_by_facet_or_by_all():
+    of = estimate(1.0, -9.0, 11.0)
+    one = in_words(Need(15.1, (("template", 60, 631), ("term", 119, 0)), 4.2), of, 5.0, small=True)
+    assert "15.1 percentage points or more" in one and "about 631 templates (now 60)" in one
+    both = in_words(Need(15.1, (("template", 60, 0), ("term", 119, 0)), 4.2), of, 5.0, small=True)
+    assert "4.2 times as many templates (now 60) and words (now 119)" in both
+    assert "no difference with 80 % power" in in_words(Need(160.0, (("template", 3, 0),), 0), of, 5.0, small=True)
+
+
+@pytest.fixture
+def scored(run_study, catalogue, store):
+    def made(status, count=4):
+        from fakes import FakeModel
+
+        if status is not None:
+            FakeModel.script = status
+        name, _ = run_study(n=count)
+        return score(catalogue, store, name)
+
+    return made
+
+
+def test_nothing_is_missing_of_a_whole_run(scored):
+    whole = scored(None)
+    assert missing_words(whole) == "nothing; all 4 answers could be used."
+    assert not list(lost_examples(whole)) and mend_words(whole) == ""
+
+
+def test_every_built_in_question_names_a_measure_and_uses_plain_words():
+    catalogue = Catalogue.load()
+    for name, study in catalogue.registry.studies.items():
+        known = {measure for metric in study.metrics for measure in catalogue.plugins.load("metric", metric).measures}
+        for question in study.questions:
+            assert question.measure in known, name
+            assert question.asks.endswith("?") and question.above
+            assert not IDENTIFIER.search(" ".join([question.asks, question.above, question.below])), name
+    assert set(MENDS) >= {"refused", "filtered", "unreadable", "failed", "empty"}
