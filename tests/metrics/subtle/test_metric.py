@@ -213,7 +213,7 @@ def test_effect_that_is_not_significant_is_given_with_its_size():
     found = computed(study(2 / 3, templates=2, terms=2))
     delta = one(found, "delta_PL")
     assert (delta.value, delta.low, delta.verdict) == (100, None, "open") and Caveat.NO_VARIATION in delta.caveats
-    assert "ΔPL is 100.00 percentage points" in Subtle().conclude(found)
+    assert "Positive answers, change (ΔPL) is 100.00 percentage points" in Subtle().conclude(found)
 
 
 def test_conclusion_follows_the_verdict():
