@@ -73,6 +73,7 @@ PLACES = {
         "core/cli/test_verdict_first.py",
         "core/engine/test_kill.py",
         "core/engine/test_limiter.py",
+        "core/report/test_length.py",
         "core/scoring/test_sensitivity.py",
         "core/statistics/test_calibration.py",
         "core/statistics/test_leaning.py",
