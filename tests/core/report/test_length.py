@@ -15,7 +15,7 @@ FEW = {
     "bistereo-tuples": {"bistereo-tuples.resamples": 99},
     "subtle-sai": {"per_cell": 1, "subtle.resamples": 99},
     "subtle-asa": {"per_cell": 1, "subtle.resamples": 99},
-    "dora-t2t": {"per_dimension": 1, "samples": 1, "settings": ["adjective"], "letters": "ab"},
+    "dora-t2t": {"per_dimension": 1, "samples": 1, "dimensions": ["age"], "letters": "ab"},
     "indicasa": {"samples": 1, "indicasa.resamples": 99},
     "bistereo-tuples-draft": {"dimensions": ["height"]},
 }
