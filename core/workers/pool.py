@@ -207,6 +207,9 @@ class Pool:
                 how = await self._serve(member)
             except PrejudgeError as error:
                 self._fail(member, error)
+            except Exception as error:  # what cannot be read; nobody may wait for this worker for ever
+                LOG.debug("a worker sent what cannot be read", exc_info=error)
+                self._lost(member, f"worker {member.place.number + 1} sent what cannot be read ({error})")
             else:
                 self._lost(member, how)
 
@@ -272,6 +275,7 @@ class Pool:
             member.link.send(pack(Bind(model, names)))
 
     def _answered(self, member: Member, message: Answered) -> None:
+        answers = [unpack_answer(one) for one in message.answers]
         if (call := member.land(message.call, asyncio.get_running_loop().time())) is None:
             return
         self.limits[call.model] = message.limits
@@ -279,7 +283,7 @@ class Pool:
             for request in call.requests:
                 self._losses.pop(request, None)
         if not call.done.done():
-            call.done.set_result([unpack_answer(one) for one in message.answers])
+            call.done.set_result(answers)
         self._dispatch()
 
     def _raised(self, member: Member, message: Raised | Broke) -> None:

@@ -55,6 +55,9 @@ class FakeLink(Link):
         elif isinstance(message, End):
             self.kill()
 
+    def garble(self, frame):
+        self._out.put_nowait(frame)
+
     def beat(self):
         self._out.put_nowait(pack(Beat()))
 
@@ -227,6 +230,25 @@ def test_a_worker_that_is_halted_or_hangs_is_ended(monkeypatch, constant):
 
     error, after = asyncio.run(work())
     assert isinstance(error, TransientError) and error.code == "worker.lost" and after == [1]
+
+
+@pytest.mark.parametrize("said", [b"no message", pack(Answered(1, [b"no answer"], LIMITS))])
+def test_a_worker_that_sends_what_cannot_be_read_is_started_again(said):
+    odd = iter([said])
+
+    async def behave(link, place, texts):
+        for frame in odd:
+            link.garble(frame)
+            await asyncio.sleep(10)
+
+    engine = FakeEngine(behave)
+
+    async def work():
+        async with opened(engine, 1) as pool:
+            return (await ask(pool, "a"))[0], lengths(await ask(pool, "a"))
+
+    error, after = asyncio.run(work())
+    assert isinstance(error, TransientError) and after == [1] and engine.starts[0] == 2
 
 
 def test_workers_that_differ_are_refused_before_anything_is_asked():
