@@ -34,7 +34,7 @@ class Presentation:
         return []
 
     def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-        """Draw all estimates of several runs, by label; by default `compare` draws marks of the headline's."""
+        """Draw all estimates of several runs, by label, as the paper does; `compare` draws those of the headline."""
         return []
 
     def across(self, runs: Mapping[str, tuple[pl.DataFrame, Any]]) -> list[Listing]:

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from ...core.charts.forest import Panel, Point, forest
-from ...core.charts.levels import draw_levels
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.metric import CROSSED
@@ -199,10 +198,6 @@ class PairedDifference(DeclaredMetric):
         """Draw one forest plot per measure."""
         measures = dict.fromkeys(e.metric for e in estimates if e.value is not None)
         return [_chart(name, [e for e in estimates if e.metric == name]) for name in measures]
-
-    def side_by_side(self, runs: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-        """Draw one figure per measure: a row per group, and in it a mark per run."""
-        return draw_levels(runs)
 
 
 def _factors(observations: pl.DataFrame) -> list[str]:
