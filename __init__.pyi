@@ -6,6 +6,8 @@ from .core.api import Converged as Converged
 from .core.api import Detectable as Detectable
 from .core.api import Run as Run
 from .core.api import Settings as Settings
+from .core.api import Variance as Variance
+from .core.api import VarianceOptions as VarianceOptions
 from .core.api import aconverge as aconverge
 from .core.api import arun as arun
 from .core.api import avary as avary
@@ -17,6 +19,7 @@ from .core.api import plan as plan
 from .core.api import run as run
 from .core.api import score as score
 from .core.api import smallest_effects as smallest_effects
+from .core.api import variance as variance
 from .core.api import vary as vary
 from .core.compare import CompareOptions as CompareOptions
 from .core.contracts import REASONING as REASONING

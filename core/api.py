@@ -56,6 +56,12 @@ from .scoring.sensitivity import Detectable as Detectable
 from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store, get_run, used_answers
 from .workers.options import worker_options
+from .variance import Choice as VarianceOptions
+from .variance import Variance as Found
+from .variance import charts as variance_charts
+from .variance import component_rows, design_rows, write_variance
+from .variance import conclusion as variance_in_words
+from .variance import variance as analyse_variance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -208,6 +214,38 @@ class Converged(msgspec.Struct, frozen=True):
     def conclusions(self) -> dict[tuple[str, str], str]:
         """Return what is said by construct and model."""
         return {(one.construct, one.model): said_of(self.convergence, one) for one in self.convergence.judged}
+
+
+class Variance(msgspec.Struct, frozen=True):
+    """Where the variance of a measure comes from, and the path of the page."""
+
+    found: Found
+    report: Path
+    """The HTML page; `variance.json` and the tables lie beside it."""
+
+    def __repr__(self) -> str:
+        """Return the conclusion, what cannot be estimated, and the path of the page."""
+        notes = [f"Note ({note.code}): {note.text}" for note in self.found.notes]
+        return "\n".join([self.conclusion, *notes, f"Report: {self.report}"])
+
+    @property
+    def components(self) -> pl.DataFrame:
+        """Return a row per component: variance, interval, and its shares of the variance and of the squared error."""
+        return pl.DataFrame(component_rows(self.found), infer_schema_length=None)
+
+    @property
+    def designs(self) -> pl.DataFrame:
+        """Return a row per design: levels of each facet, standard error, smallest detectable effect, requests, cost."""
+        return pl.DataFrame(design_rows(self.found), infer_schema_length=None)
+
+    @property
+    def conclusion(self) -> str:
+        """Return what varies most, the standard error and its source, the reliability, and what a smaller one needs."""
+        return variance_in_words(self.found)
+
+    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
+        """Return the figure of this name, or all figures by name. Raises `UnknownNameError` if there is none."""
+        return plotted(variance_charts(self.found), name)
 
 
 def _resolve(
@@ -374,6 +412,24 @@ def compare(*names: str, settings: Settings | None = None, options: CompareOptio
         runs = score_all(catalogue, store, names, options.assignments)
     done = (rank_runs if ranks_possible(runs) else compare_scores)(catalogue, runs, options)
     return Compared(done, write_comparison(done, Path(settings.runs)))
+
+
+def variance(*names: str, settings: Settings | None = None, options: VarianceOptions | None = None) -> Variance:
+    """Estimate where the variance of a measure comes from, and what to ask more of; from the store alone.
+
+    Args:
+        names: a run, or runs of one study on different models.
+        settings: paths of the store, the registry and the pages.
+        options: the measure and its facets; by default those that the metric declares.
+
+    Raises:
+        UsageError: there is no such run, measure or facet, the runs are of different designs, or nothing can be estimated.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    with Store(settings.store, writable=False) as store:
+        found = analyse_variance(catalogue, store, names or ("latest",), options or VarianceOptions())
+    return Variance(found, write_variance(found, Path(settings.runs)))
 
 
 def plan(

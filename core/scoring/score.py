@@ -139,6 +139,22 @@ def score(
         UnknownNameError: there is no such run, or its probe or metrics are not installed.
         DataError: the run recorded nothing yet.
     """
+    scores, instrument = opened(catalogue, store, name, assignments)
+    if not _recorded(scores, instrument):
+        if unrecorded:
+            return msgspec.structs.replace(scores, manifest=handed_on(scores.manifest), local=scores.manifest.study)
+        raise _unrecorded(scores, store)
+    return _measure(catalogue, scores, instrument)
+
+
+def opened(
+    catalogue: Catalogue, store: Store, name: str, assignments: Mapping[str, Any] | None = None
+) -> tuple[Scores, Instrument]:
+    """Return a run with its observations and no estimates, and what it was asked and is measured with.
+
+    Raises:
+        UsageError, UnknownNameError: as of `score`.
+    """
     run = get_run(store, name)
     manifest = manifest_of(run)
     manifest = msgspec.structs.replace(manifest, study=as_made(catalogue, manifest))
@@ -153,23 +169,29 @@ def score(
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
     manifest = msgspec.structs.replace(manifest, repeats=counts)
     damage = damage_words(store, run.id)
-    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out)
+    return Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out), instrument
+
+
+def _recorded(scores: Scores, instrument: Instrument) -> bool:
+    """Return whether there is anything to measure."""
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
-    if all(observations[stage.name].is_empty() for stage in (stages if every else stages[-1:])):
-        if unrecorded:
-            return msgspec.structs.replace(scores, manifest=handed_on(manifest), local=manifest.study)
-        if manifest.stages and not any(record.planned for record in manifest.stages.values()):
-            raise DataError(
-                f"run {run.name} asked nothing: its design was empty. `prejudge plan {manifest.study.name}` with the "
-                "same options says what is missing.",
-                code="study.empty",
-            )
-        mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
-        raise DataError(
-            f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}",
-            code="run.incomplete",
+    read = scores.stages if every else scores.stages[-1:]
+    return not all(scores.observations[stage.name].is_empty() for stage in read)
+
+
+def _unrecorded(scores: Scores, store: Store) -> DataError:
+    run, manifest = scores.run, scores.manifest
+    if manifest.stages and not any(record.planned for record in manifest.stages.values()):
+        return DataError(
+            f"run {run.name} asked nothing: its design was empty. `prejudge plan {manifest.study.name}` with the "
+            "same options says what is missing.",
+            code="study.empty",
         )
-    return _measure(catalogue, scores, instrument)
+    mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
+    return DataError(
+        f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}",
+        code="run.incomplete",
+    )
 
 
 def observations_of(
