@@ -7,7 +7,6 @@ from .core.api import Detectable as Detectable
 from .core.api import Run as Run
 from .core.api import Settings as Settings
 from .core.api import Variance as Variance
-from .core.api import VarianceOptions as VarianceOptions
 from .core.api import aconverge as aconverge
 from .core.api import arun as arun
 from .core.api import avary as avary
@@ -78,3 +77,4 @@ from .core.contracts.records import Text as Text
 from .core.contracts.records import TokenScores as TokenScores
 from .core.contracts.records import Usage as Usage
 from .core.contracts.version import __version__ as __version__
+from .core.variance import VarianceOptions as VarianceOptions

@@ -55,13 +55,12 @@ from .scoring.sensitivity import ASSUMED, Assumed, ensure_apart
 from .scoring.sensitivity import Detectable as Detectable
 from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store, get_run, used_answers
-from .workers.options import worker_options
-from .variance import Choice as VarianceOptions
 from .variance import Variance as Found
+from .variance import VarianceOptions, component_rows, design_rows, write_variance
 from .variance import charts as variance_charts
-from .variance import component_rows, design_rows, write_variance
 from .variance import conclusion as variance_in_words
 from .variance import variance as analyse_variance
+from .workers.options import worker_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -423,7 +422,7 @@ def variance(*names: str, settings: Settings | None = None, options: VarianceOpt
         options: the measure and its facets; by default those that the metric declares.
 
     Raises:
-        UsageError: there is no such run, measure or facet, the runs are of different designs, or nothing can be estimated.
+        UsageError: there is no such run, measure or facet, or the runs are of different designs.
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)

@@ -58,6 +58,7 @@ PLACES = {
     "slow": (
         "core/calibration/test_calibration.py",
         "core/converge/test_models.py",
+        "core/variance/test_variance.py",
         "adapters/simulated/test_leans.py",
         "adapters/simulated/test_study.py",
         "adapters/simulated/test_words.py::test_nothing_planted",

@@ -14,7 +14,7 @@ from ..contracts.errors import UsageError
 from ..contracts.words import UNDEFINED, interval, number
 from ..report.output import ensure_writable
 from ..store import Store
-from ..variance import Choice, Variance, component_rows, conclusion, design_rows, write_variance
+from ..variance import Variance, VarianceOptions, component_rows, conclusion, design_rows, write_variance
 from ..variance import variance as analyse
 from .completing import complete_run
 from .shared import registry_option, runs_option, store_option
@@ -46,7 +46,7 @@ def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **give
     """
     catalogue = Catalogue.load(given["registry"])
     ensure_writable(Path(given["runs"]))
-    choice = Choice(
+    choice = VarianceOptions(
         metric=given["metric"],
         measure=given["measure"],
         facets=_split(given["facets"]),

@@ -1,6 +1,6 @@
 """Variance components of a measure over its facets, the reliability of its headline, and the decision study."""
 
-from .outcome import Choice as Choice
+from .outcome import VarianceOptions as VarianceOptions
 from .page import charts as charts
 from .page import write_variance as write_variance
 from .variance import Variance as Variance

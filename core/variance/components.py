@@ -109,7 +109,8 @@ class Cells:
 
     def sums(self, facets: frozenset[str], column: Array) -> Array:
         """Return a column summed by level."""
-        return np.bincount(self.places(facets), column, self.levels(facets))
+        found: Array = np.bincount(self.places(facets), column, self.levels(facets)).astype(np.float64)
+        return found
 
     def closed(self, facets: Sequence[str]) -> frozenset[str]:
         """Return facets with all those that they determine."""
@@ -203,7 +204,7 @@ def estimate(cells: Cells, interactions: int = 3, level: float = 0.95) -> Compon
     kept, sums, rows, freedom = _solvable(kept, sums, rows, freedom, notes)
     rest = Term(RESIDUAL, (), frozenset(cells.codes), cells.rows)
     per = rows / freedom[:, None]
-    solved = np.linalg.inv(per)
+    solved: Array = np.linalg.inv(per).astype(np.float64)
     squares = sums / freedom
     variances = solved @ squares
     found = tuple(
@@ -233,10 +234,9 @@ def _totals(cells: Cells, terms: Sequence[Term]) -> tuple[Array, Array]:
             unions.setdefault(both, []).append((one, other))
     keep = set(everything)
     for both, pairs in unions.items():
-        place = cells.places(both)
-        shared = np.bincount(place, cells.n, cells.levels(both))
+        codes, shared = cells.places(both), cells.sums(both, cells.n)
         first = np.zeros(len(shared), dtype=np.int64)
-        first[place] = np.arange(len(place))
+        first[codes] = np.arange(len(codes))
         for own in {one for one, _ in pairs}:
             per = sizes[own][cells.places(everything[own])[first]]
             value = float((shared**2 / per).sum())

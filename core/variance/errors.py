@@ -1,7 +1,7 @@
 """The standard error of a headline from variance components, its reliability, and what more of each facet would do.
 
-A headline is a weighted mean of rows. A component adds its variance times the sum of its levels' squared weights, where
-a facet that the claim generalises over is in it; what only fixed facets do is no error, as all of their levels are there.
+A headline is a weighted mean of rows. A component adds its variance times the sum of its levels' squared weights, if
+it has a facet that the claim generalises over. What only fixed facets do is no error: all of their levels are there.
 
 Source: Brennan (2001), Generalizability Theory, chapters 1, 2 and 4: designs of a decision study, coefficients.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import norm
 
 from .components import RESIDUAL, Cells, Components
-from .limits import Array, ratio_interval
+from .limits import Array, Flags, ratio_interval
 
 DRAWS, ROWS = "draws", "rows"
 """More answers to each prompt; more of what is counted, where no facet is generalised over."""
@@ -68,14 +68,15 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     repeated: bool = False
     """Whether prompts were asked several times, so that more draws can be planned."""
 
-    def _having(self, facets: frozenset[str]) -> Array:
+    def _having(self, facets: frozenset[str]) -> Flags:
         return np.array([bool(one.term.facets & facets) for one in self.components.components])
 
     @cached_property
-    def errors(self) -> Array:
+    def errors(self) -> Flags:
         """Return which components are errors of the headline, shape (components,)."""
         residual = np.array([one.term.name == RESIDUAL for one in self.components.components])
-        return residual | self._having(self.random - {self.object})
+        found: Flags = residual | self._having(self.random - {self.object})
+        return found
 
     @cached_property
     def added(self) -> Array:
@@ -107,7 +108,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ends = (max(distance - reach, 0.0), distance + reach)
         return Value(max(1 - 1 / distance**2, 0.0) if distance else 0.0, *(end**2 / (1 + end**2) for end in ends))
 
-    def _coefficient(self, universe: Array, error: Array) -> Value:
+    def _coefficient(self, universe: Flags, error: Flags) -> Value:
         bounded = np.array([one.bounded for one in self.components.components]) * self.shares
         true, wrong = float(bounded[universe].sum()), float(bounded[error].sum())
         if not true + wrong:
@@ -125,7 +126,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return (*found, *((DRAWS,) if self.repeated and found else ())) or (ROWS,)
 
     @cached_property
-    def _scaled(self) -> Array:
+    def _scaled(self) -> Flags:
         """Return which of `scalable` divides which component, shape (components, scalable)."""
         every = self.components.components
         rest = np.array([one.term.name == RESIDUAL for one in every])
@@ -170,7 +171,8 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def _best(self, options: list[Array], error: float, counts: Mapping[str, int]) -> tuple[int, ...] | None:
         last = self.scalable[-1]
-        tried = np.array(list(product(*options)), dtype=np.float64).reshape(-1, len(options))
+        every = list(product(*options))
+        tried = np.array(every, dtype=np.float64).reshape(len(every), len(options))
         factors = tried / np.array([counts[name] for name in self.scalable[:-1]])
         divided = np.ones((len(tried), len(self.added)))
         for place in range(factors.shape[1]):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.stats import chi2, f
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 METHOD = "modified large sample"
 FARTHEST = 1e12
 """A ratio above this is as good as infinite."""

@@ -28,7 +28,7 @@ SAMPLED = ("prompt", "seed")
 MOST_FACETS = 6
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class VarianceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The measure of an analysis of variance, its facets, and which of them are samples."""
 
     metric: str = ""
@@ -73,7 +73,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...]
 
 
-def outcome_of(runs: Mapping[str, Scores], choice: Choice) -> Outcome:
+def outcome_of(runs: Mapping[str, Scores], choice: VarianceOptions) -> Outcome:
     """Return the rows of the chosen measure, of runs of one study by label.
 
     Raises:
@@ -120,23 +120,25 @@ def outcome_of(runs: Mapping[str, Scores], choice: Choice) -> Outcome:
     )
 
 
-def _metric(scores: Scores, choice: Choice) -> tuple[str, DeclaredMetric, Any]:
-    declared = {name: found for name, found in scores.metrics.items() if isinstance(found[0], DeclaredMetric)}
-    if choice.metric and choice.metric not in scores.metrics:
-        raise UnknownNameError("metric", choice.metric, scores.metrics)
-    if not declared or (choice.metric and choice.metric not in declared):
-        names = ", ".join(repr(name) for name in ([choice.metric] if choice.metric else scores.metrics))
-        raise UsageError(
-            f"metric {names} does not declare what its rows and facets are (statistics.DeclaredMetric), so no "
-            "components can be estimated.",
-            code="variance.undeclared",
-        )
-    name = choice.metric or next(iter(declared))
-    metric, options = declared[name]
-    return name, metric, options
+def _metric(scores: Scores, choice: VarianceOptions) -> tuple[str, DeclaredMetric, Any]:
+    known = scores.metrics
+    if choice.metric and choice.metric not in known:
+        raise UnknownNameError("metric", choice.metric, known)
+    for name in [choice.metric] if choice.metric else known:
+        metric, options = known[name]
+        if isinstance(metric, DeclaredMetric):
+            return name, metric, options
+    names = ", ".join(repr(name) for name in ([choice.metric] if choice.metric else known))
+    raise UsageError(
+        f"metric {names} does not declare what its rows and facets are (statistics.DeclaredMetric), so no components "
+        "can be estimated.",
+        code="variance.undeclared",
+    )
 
 
-def _rows(metric: DeclaredMetric, options: Any, scores: Scores, choice: Choice) -> tuple[Design, SummedMeasure, Any]:
+def _rows(
+    metric: DeclaredMetric, options: Any, scores: Scores, choice: VarianceOptions
+) -> tuple[Design, SummedMeasure, Any]:
     """Return the design of the chosen measure, the measure, and its rows with every column."""
     observations = scores.seen_by(metric)
     made = metric.rows(observations, options)
@@ -178,7 +180,7 @@ def _rows(metric: DeclaredMetric, options: Any, scores: Scores, choice: Choice) 
     )
 
 
-def _told(rows: pl.DataFrame, observations: pl.DataFrame, design: Design, choice: Choice) -> pl.DataFrame:
+def _told(rows: pl.DataFrame, observations: pl.DataFrame, design: Design, choice: VarianceOptions) -> pl.DataFrame:
     """Return rows with the factors that pivoting left out, where a row has one level of them."""
     index = design.identity
     asked = [*choice.facets, *choice.where, *KNOWN]
@@ -204,7 +206,7 @@ def _column(rows: pl.DataFrame, name: str) -> str:
 
 
 def _facets(
-    rows: pl.DataFrame, design: Design, measure: SummedMeasure, choice: Choice, several: bool
+    rows: pl.DataFrame, design: Design, measure: SummedMeasure, choice: VarianceOptions, several: bool
 ) -> tuple[tuple[str, ...], list[Note]]:
     """Return the facets to analyse, each with levels of its own, and what was left out."""
     sided = [SIDE] if rows[SIDE].n_unique() > 1 else []
@@ -232,7 +234,7 @@ def _facets(
         else:
             text = f"{name} is not analysed: at most {MOST_FACETS} facets are. Name those you want with --facets."
             notes.append(Note("variance.facets", text))
-    if choice.facets and not kept:
+    if choice.facets and not set(kept) & set(asked):
         text = "; ".join(note.text for note in notes)
         raise DataError(f"no facet is left: {text}", code="variance.facets")
     return tuple(kept), notes

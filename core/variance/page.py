@@ -115,8 +115,8 @@ def charts(found: Variance) -> list[Chart]:
         Chart(
             "designs",
             "What more levels would do",
-            "Standard error of the headline with 2, 5 and 10 times the levels of one facet, all else as in the run. The "
-            "lowest line is the facet to ask more of; a flat one is money lost.",
+            "Standard error of the headline with 2, 5 and 10 times the levels of one facet, all else as in the run. "
+            "The lowest line is the facet to ask more of; a flat one is money lost.",
             draw_designs(now, errors, found.outcome.words.unit, found.wanted or None),
         ),
     ]

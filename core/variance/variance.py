@@ -1,4 +1,4 @@
-"""`Variance`: where the variance of a measure comes from in one run or several, and what would make its error smaller."""
+"""`Variance`: where the variance of a measure comes from, and what would make its error smaller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..scoring.score import Scores, opened
 from ..store import Store
 from .components import Cells, Components, Note, estimate
 from .errors import Headline, Planned, designs, shares_of
-from .outcome import VALUE, WEIGHT, Choice, Outcome, outcome_of
+from .outcome import VALUE, WEIGHT, Outcome, VarianceOptions, outcome_of
 
 HALF = 0.5
 """Of the present standard error: what the cheapest design is sought for where no error is asked for."""
@@ -52,7 +52,7 @@ class Variance(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return None if self.asked.cost is None else self.asked.cost * design.times
 
 
-def variance(catalogue: Catalogue, store: Store, names: Sequence[str], choice: Choice) -> Variance:
+def variance(catalogue: Catalogue, store: Store, names: Sequence[str], choice: VarianceOptions) -> Variance:
     """Estimate the components of a measure from the observations of one run, or of runs that differ in the model.
 
     Raises:
@@ -78,7 +78,7 @@ def variance(catalogue: Catalogue, store: Store, names: Sequence[str], choice: C
     )
 
 
-def analysed(outcome: Outcome, choice: Choice) -> tuple[Headline, Components]:
+def analysed(outcome: Outcome, choice: VarianceOptions) -> tuple[Headline, Components]:
     """Return the components of an outcome, and its headline.
 
     Raises:

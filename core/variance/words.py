@@ -99,25 +99,22 @@ def methods(found: Variance) -> list[str]:
     """Describe how the numbers were made."""
     own = found.found
     how = (
-        "the design is balanced, and the mean squares of the analysis of variance are set to what they are expected to be"
+        "the design is balanced, and each mean square of the analysis of variance is set to what is expected of it"
         if own.method == ANOVA
-        else "the design is not balanced, and uncorrected sums of squares are set to what they are expected to be "
+        else "the design is not balanced, and each uncorrected sum of squares is set to what is expected of it "
         "(Henderson 1953; Searle, Casella and McCulloch 1992)"
     )
-    fixed = [name for name in found.outcome.facets if name not in found.headline.random]
+    fixed = ", ".join(name for name in found.outcome.facets if name not in found.headline.random)
+    still = f"Fixed are {fixed}: all levels that the claim is about are there, so alone they add no error. "
     return [
-        f"Variance components by {own.method}: {how}. An estimate below 0 is given as it is, and counts as 0 in shares, "
-        "errors and designs.",
-        f"Intervals of {100 * own.level:.0f} % by the {METHOD} method (Ting and others 1990), which takes mean squares as "
-        "independent and chi-squared: this holds for normal effects in balanced designs, and is an approximation elsewhere. "
-        "An interval over few levels is wide for that reason.",
+        f"Variance components by {own.method}: {how}. An estimate below 0 is given as it is, and counts as 0 in "
+        "shares, errors and designs.",
+        f"Intervals of {100 * own.level:.0f} % by the {METHOD} method (Ting and others 1990), which takes mean squares "
+        "as independent and chi-squared: this holds for normal effects in balanced designs, and is an approximation "
+        "elsewhere. An interval over few levels is wide for that reason.",
         "The standard error adds each component's variance times the squared weights of its levels in the headline. "
-        + (
-            f"Fixed are {', '.join(fixed)}: all levels that the claim is about are there, so alone they add no error. "
-            * bool(fixed)
-        )
-        + "A design divides a component by how many times more levels it has (Brennan 2001). The smallest detectable "
-        "effect is 2.8 standard errors: power 80 %, level 5 %, two-sided.",
+        f"{still if fixed else ''}A design divides a component by how many times more levels it has (Brennan 2001). "
+        "The smallest detectable effect is 2.8 standard errors: power 80 %, level 5 %, two-sided.",
         f"Requests and cost grow in proportion to answers, from what `prejudge plan` says of the study as it was run: "
         f"{found.asked.trials:,} requests of stage {found.asked.stage}, tokens {found.asked.basis}.",
     ]
