@@ -90,7 +90,8 @@ def view(
         ensure_there(where["store"])
         with Store(where["store"], writable=False) as store:
             shown = View(filters=filters_of(name, filters)).query
-            landing = "/" if name is None else run_url(get_run(store, name).name, query=shown)
+            parts = ("answers",) if filters else ()
+            landing = "/" if name is None else run_url(get_run(store, name).name, *parts, query=shown)
             room = Room(store, Catalogue.load(where["registry"]), Path(where["runs"]))
             serve(application(room, sample_pages(Path(samples))), port, landing, ready)
     echo("Ended.")

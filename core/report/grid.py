@@ -36,6 +36,8 @@ class Cell(msgspec.Struct, frozen=True):
     detail: str = ""
     """Text in small letters below the cell's text."""
     plot: Plot | None = None
+    answers: str = ""
+    """Of a row's heading: the filter of the answers behind it, as the query of `prejudge view`."""
 
     @property
     def undefined(self) -> bool:

@@ -107,6 +107,27 @@
     region.addEventListener("scroll", () => mark(region), { passive: true });
   }
 
+  // The answers behind a number: `prejudge view` shows them beside this page; a page of its own names the command.
+  const quoted = (word) => (/^[\w.:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+  const named = (query) => [...new URLSearchParams(query)].filter(([name]) => name.startsWith("f."))
+    .map(([name, level]) => ` --filter ${quoted(`${name.slice(2)}=${level}`)}`).join("");
+  for (const row of document.body.dataset.run ? all("tr[data-answers]") : []) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "answers";
+    button.title = "The answers behind this number";
+    button.setAttribute("aria-label", button.title);
+    button.addEventListener("click", () => {
+      if (parent !== window) return parent.postMessage({ answers: row.dataset.answers }, "*");
+      const frame = row.closest(".scroll");
+      const told = frame.nextElementSibling?.matches("output.answers") ? frame.nextElementSibling : document.createElement("output");
+      told.className = "answers";
+      told.value = `prejudge view ${quoted(document.body.dataset.run)}${named(row.dataset.answers)}`;
+      frame.after(told);
+    });
+    row.cells[row.cells.length - 1].append(" ", button);
+  }
+
   for (const node of all("[data-script]")) node.hidden = false;
   for (const list of all("[data-list]")) setUp(list);
 

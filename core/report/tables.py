@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -94,7 +95,10 @@ def headline(estimates: Sequence[Estimate], chosen: Sequence[Estimate] | None = 
     scales = {name: msgspec.structs.replace(scale, families=False) for name, scale in scales.items()}
     fields = _short(shown)
     rows = tuple(
-        (Cell(e.metric, detail=group_words(e.group)), *(field.cell(e, scales[e.metric]) for field in fields))
+        (
+            Cell(e.metric, detail=group_words(e.group), answers=_answers(e)),
+            *(field.cell(e, scales[e.metric]) for field in fields),
+        )
         for e in shown
     )
     return Grid("Headline estimates", (Column("Measure"), *_columns(fields)), rows)
@@ -156,8 +160,15 @@ def _section(anchor: str, name: str, estimates: Sequence[Estimate], is_open: boo
 
 def _group_cells(estimate: Estimate, keys: Sequence[str]) -> tuple[Cell, ...]:
     if not keys:
-        return (Cell(group_words({})),)
-    return tuple(label_cell(estimate.group[key]) if key in estimate.group else Cell("all") for key in keys)
+        return (Cell(group_words({}), answers=_answers(estimate)),)
+    first, *others = (label_cell(estimate.group[key]) if key in estimate.group else Cell("all") for key in keys)
+    return (msgspec.structs.replace(first, answers=_answers(estimate)), *others)
+
+
+def _answers(estimate: Estimate) -> str:
+    levels = {name: value for name, value in estimate.group.items() if value is not None}
+    words = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in levels.items()}
+    return urlencode({f"f.{name}": word for name, word in words.items()}) or "f"
 
 
 def _is_number(value: object) -> bool:

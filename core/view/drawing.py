@@ -17,7 +17,7 @@ from ..store import RunRow, get_run
 from .answering import html, ready
 from .build import reader_of
 from .columns import Column
-from .exchanges import BESIDES, Shown, shown
+from .exchanges import Shown, shown
 from .labels import write_sample
 from .room import Room
 from .sampling import MOST_VERDICTS, Design, Drawn, Item, Sheet, draw, new_sample, numbers_of, strata_of
@@ -120,9 +120,8 @@ def _chosen(given: dict[str, str], prefix: str) -> list[str]:
 
 
 def _item(name: str, one: Shown, seen: str) -> Item:
-    answer = "\n\n".join(text for label, text in one.said if label not in ("reasoning", *BESIDES))
     images = tuple(dict.fromkeys(sha256 for _, sha256 in one.images))
-    return Item(name, one.asked, answer if seen == "answer" else None, images)
+    return Item(name, one.asked, one.words if seen == "answer" else None, images)
 
 
 def _judging(room: Room, run: RunRow) -> set[str]:

@@ -21,6 +21,7 @@ from .shelf import Index
 
 BEGINNING = 240
 """Characters of an answer in a list."""
+REASONING = "reasoning"
 BESIDES = ("raw reply", "finish reason")
 """What the store has of an answer besides its words."""
 SETTINGS = ("tag", "type", "messages", "prompt", "continuations", "text", "pair", "contrast")
@@ -55,13 +56,18 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def beginning(self) -> str:
         """Return the beginning of the answer, without its reasoning."""
-        texts = [text for label, text in self.said if label not in ("reasoning", *BESIDES)]
+        texts = [text for label, text in self.said if label not in (REASONING, *BESIDES)]
         return " ".join(" ".join(texts).split())[:BEGINNING]
 
     @property
     def words(self) -> str:
-        """Return the words of the answer, with its reasoning."""
-        return "\n\n".join(text for label, text in self.said if label not in BESIDES)
+        """Return the words of the answer, without its reasoning."""
+        return "\n\n".join(text for label, text in self.said if label not in (REASONING, *BESIDES))
+
+    @property
+    def reasoning(self) -> str:
+        """Return what the model thought before it answered."""
+        return "\n\n".join(text for label, text in self.said if label == REASONING)
 
 
 def shown(store: Store, run: RunRow, index: Index, rows: Sequence[int], *, whole: bool = False) -> list[Shown]:

@@ -19,7 +19,6 @@ class Row(msgspec.Struct, frozen=True):
     """An estimate."""
 
     metric: str
-    label: str
     group: dict[str, Any]
     value: float | None
     neutral: float | None
@@ -57,7 +56,7 @@ def rows_of(frame: pl.DataFrame) -> list[Row]:
 
 def _row(one: dict[str, Any], factors: list[str]) -> Row:
     group = {name: one[name] for name in factors if one[name] is not None}
-    texts: dict[str, Any] = {name: str(one.get(name) or "") for name in ("label", "unit", "verdict", "note")}
+    texts: dict[str, Any] = {name: str(one.get(name) or "") for name in ("unit", "verdict", "note")}
     numbers: dict[str, Any] = {name: one.get(name) for name in ("value", "neutral", "low", "high", "n")}
     p = one.get("p_adjusted") if one.get("p_adjusted") is not None else one.get("p")
     return Row(metric=str(one["metric"]), group=group, p=p, **texts, **numbers)

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from ..report.render import environment_of
+from ..report.text import label
 from .columns import EMPTY, NOTHING
 from .urls import WHERE, run_url
 
@@ -38,7 +39,7 @@ def script() -> str:
 @cache
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource, MOST_CHARACTERS)
-    environment.filters.update(level=level, moment=moment)
+    environment.filters.update(level=level, moment=moment, group_value=label)
     environment.globals.update(run_url=run_url, WHERE=WHERE)
     return environment
 

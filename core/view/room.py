@@ -10,6 +10,7 @@ import msgspec
 
 from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError
+from ..contracts.estimates import COMMON, Measure
 from ..engine.manifest import as_made, manifest_of, read_manifest
 from ..report.place import folder_within
 from ..store import RunRow, Store
@@ -63,6 +64,13 @@ class Room(msgspec.Struct, frozen=True, dict=True):
     def clusters(self, run: RunRow, index: Index) -> list[str]:
         """Return the columns by which the study's measures make clusters, if they say so."""
         return [name for name in dict.fromkeys(self._ways(run)) if name in index.columns]
+
+    def words(self, run: RunRow) -> dict[str, Measure]:
+        """Return label and meaning of the study's measures, as far as they are declared."""
+        found = dict(COMMON)
+        for metric, _ in self._metrics(run):
+            found |= metric.measures
+        return found
 
     def _metrics(self, run: RunRow) -> list[tuple[Any, Any]]:
         try:

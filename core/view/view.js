@@ -87,6 +87,15 @@
   if (matchMedia("(max-width: 56rem)").matches) for (const one of document.querySelectorAll(".facets")) one.open = false;
   setUp();
 
+  // The report runs as a site of its own in its frame: all it can do here is to name the answers that it would show.
+  const framed = document.querySelector("iframe.report");
+  for (const one of framed ? document.querySelectorAll("[data-script]") : []) one.hidden = false;
+  addEventListener("message", (event) => {
+    if (!framed || event.source !== framed.contentWindow || typeof event.data?.answers !== "string") return;
+    const query = [...new URLSearchParams(event.data.answers)].filter(([name]) => name.startsWith("f."));
+    location.assign(`${framed.dataset.answers}?${new URLSearchParams(query)}`);
+  });
+
   // Keys 1 to 9 choose a label.
   addEventListener("keydown", (event) => {
     const form = document.querySelector("form.labels");

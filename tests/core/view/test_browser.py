@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hostile import HOSTILE
 from playwright.sync_api import expect
 
+from prejudge.core.report.output import write_output
+from prejudge.core.scoring.score import score
 from prejudge.core.view.urls import run_url
 
 
@@ -102,3 +105,54 @@ def test_phone_scrolls_in_one_direction_only(opened, room, answered, scheme):
     for path in ("/", run_url(run.name), run_url(run.name, "trial", 3), run_url(run.name, "numbers"), "/samples"):
         page = opened(path, width=390, scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+
+
+def test_report_and_answers_lead_to_each_other(opened, heard, room, answered):
+    room.shelf.wait(run := answered(n=8))
+    write_output(score(room.catalogue, room.store, run.name), room.store, room.runs)
+    page = opened(run_url(run.name, "numbers"))
+    page.get_by_role("link", name="In the report").first.click()
+    assert "at=metric-" in page.url
+    frame = page.frame_locator("iframe.report")
+    # The report cannot see the room's cookie or pages: it only names what it would show.
+    assert page.frames[-1].evaluate("(() => { try { return document.cookie } catch { return 'none' } })()") == "none"
+    frame.locator("details.metric tr[data-answers] button.answers").first.click()
+    expect(page).to_have_url(re.compile(f"{re.escape(run_url(run.name))}($|[?])"))
+    expect(page.locator(".found strong")).to_be_visible()
+    assert not heard
+    # The file alone names the command.
+    text = (room.runs / run.name / "report.html").read_text("utf-8")
+    alone = page.context.new_page()
+    alone.set_content(text)
+    alone.locator("details.metric tr[data-answers] button.answers").first.click()
+    expect(alone.locator("output.answers").first).to_have_text(re.compile(f"^prejudge view {run.name}"))
+    alone.close()
+
+
+LONG = [
+    "a" * 1_000_000,
+    "e\u0301" * 20_000 + "\u0335" * 20_000,
+    "\u202e\u2067\x00\x07\x1b[2J" * 2_000 + "<script>window.OWNED=1</script>" * 200,
+    "data:image/png;base64," + "A" * 400_000 + "<img src=x onerror=window.OWNED=1>",
+    " ".join(f"w{n}" for n in range(60_000)),
+]
+
+
+def test_long_and_broken_answers_are_shown_in_bounded_time(opened, heard, room, answered):
+    room.shelf.wait(run := answered(LONG.__getitem__, n=len(LONG)))
+    rows = [run_url(run.name, "trial", n) for n in range(len(LONG))]
+    twins, both = run_url(run.name, "twins", 1, query="?vary=number"), f"/compare?a={run.name}&b={run.name}"
+    for path in (run_url(run.name), *rows, twins, both, run_url(run.name, query="?q=onerror")):
+        before = time.monotonic()
+        page = opened(path, width=390)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+        assert page.evaluate("typeof OWNED") == "undefined"
+        print(path, time.monotonic() - before)
+    with page.expect_download() as saved:
+        page.goto(run_url(run.name)) if False else page.get_by_role("link", name="as one file").click()
+    page = page.context.new_page()
+    page.goto(saved.value.path().as_uri())
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert page.evaluate("typeof OWNED") == "undefined" and page.locator("details.trial").count() == 1
+    page.close()
+    assert not heard

@@ -54,6 +54,8 @@ def test_only_the_opened_browser_may_ask(served, answered, cookie):
             assert status in (400, 403, 421), (path, why)
             assert "Runs" not in body
     assert ask(port, "/", cookie=cookie, origin=base)[0] == OPEN
+    # Cookies are shared by all ports: under the name of another port, this one's secret opens nothing.
+    assert ask(port, "/", cookie=f"prejudge-view-{port + 1}={cookie.split('=')[1]}")[0] == 403
     assert ask(port, "/", cookie=f"{other}; a=b", host=f"localhost:{port}")[0] == 403
     assert ask(port, "/", cookie=cookie, host=f"localhost:{port}")[0] == OPEN
 

@@ -83,6 +83,23 @@ def test_a_number_leads_to_its_answers_and_back(client, room, answered):
     assert run_url(run.name, "numbers", query="?f.parity=odd") in back
 
 
+def test_a_number_of_a_report_is_a_filter_of_its_columns_only(client, room, answered):
+    room.shelf.wait(run := answered(n=8))
+    path = run_url(run.name, "answers", query="?f.parity=odd")
+    assert client.get(path, follow_redirects=False).headers["location"] == run_url(run.name, query="?f.parity=odd")
+    assert "unknown-factor" in client.get(run_url(run.name, "answers", query="?f.colour=red")).text
+
+
+def test_reasoning_is_covered_and_labelled_by_nobody(client, room, answered):
+    run = answered(lambda n: Generation(text=f"word{n}", reasoning=f"thought{n}"), n=2)
+    room.shelf.wait(run)
+    paths = [run_url(run.name, "trial", 0), run_url(run.name, "export"), f"/compare?a={run.name}&b={run.name}"]
+    for path in (*paths, run_url(run.name, "twins", 0, query="?vary=number")):
+        text = client.get(path).text
+        open_part = re.sub(r'<details class="covered">.*?</details>', "", text, flags=re.S)
+        assert "thought0" in text and "thought" not in open_part and "word0" in open_part, path
+
+
 def test_missing_things_are_named_on_a_page(client, room, answered):
     room.shelf.wait(run := answered(n=4))
     for path, code in {
@@ -114,7 +131,8 @@ def test_report_runs_apart(client, room, answered):
     from prejudge.core.scoring.score import score
 
     write_output(score(room.catalogue, room.store, run.name), room.store, room.runs)
-    policy = client.get(run_url(run.name, "report")).headers["content-security-policy"]
+    assert 'sandbox="allow-scripts"' in client.get(run_url(run.name, "report")).text
+    policy = client.get(run_url(run.name, "report", "page")).headers["content-security-policy"]
     assert policy.startswith("sandbox") and "allow-same-origin" not in policy and "default-src 'none'" in policy
 
 
