@@ -17,6 +17,7 @@ from ..store.engine import translated
 from ..store.parts import unpack
 from ..store.tables import Attempt, Exchange, Model, RunTrial
 from .columns import Column
+from .pages import BEGIN
 from .shelf import Index
 
 BEGINNING = 240
@@ -65,9 +66,20 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         return "\n\n".join(text for label, text in self.said if label not in (REASONING, *BESIDES))
 
     @property
+    def opening(self) -> str:
+        """Return the beginning of the words that stands beside others."""
+        return opening(self.words)
+
+    @property
     def reasoning(self) -> str:
         """Return what the model thought before it answered."""
         return "\n\n".join(text for label, text in self.said if label == REASONING)
+
+
+def opening(text: str) -> str:
+    """Return the beginning of a long text, and how much more there is."""
+    left = len(text) - BEGIN
+    return text if left <= 0 else f"{text[:BEGIN]}\n[{left:,} more characters]"
 
 
 def shown(store: Store, run: RunRow, index: Index, rows: Sequence[int], *, whole: bool = False) -> list[Shown]:

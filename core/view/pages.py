@@ -19,6 +19,11 @@ MOST_CHARACTERS = 1_000_000
 """Maximum length of a text on a page; the store has the full text."""
 
 
+BEGIN = 20_000
+"""Characters of a text that are shown at once: a browser takes seconds to break a word of a million into lines."""
+PIECE = 5_000
+
+
 def page(name: str, values: Mapping[str, Any]) -> str:
     """Return a page."""
     return _environment().get_template(name).render(**values)
@@ -40,7 +45,7 @@ def script() -> str:
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource, MOST_CHARACTERS)
     environment.filters.update(level=level, moment=moment, group_value=label)
-    environment.globals.update(run_url=run_url, WHERE=WHERE)
+    environment.globals.update(run_url=run_url, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE)
     return environment
 
 

@@ -83,7 +83,7 @@ def compare(room: Room, request: Request) -> Response:
         shown(room.store, run, index, [int(one) for one in own[rows]])
         for run, index, own in ((first, indices[0], paired.first), (second, indices[1], paired.second))
     ]
-    beside = [(int(row), a, b, marked([a.words, b.words])) for row, a, b in zip(rows, *texts, strict=True)]
+    beside = [(int(row), a, b, marked([a.opening, b.opening])) for row, a, b in zip(rows, *texts, strict=True)]
     return html(
         "compare.html",
         title="Two runs",

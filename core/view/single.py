@@ -11,7 +11,7 @@ from ..report.pictures import kind_of
 from ..store import RunRow
 from .answering import Pages, html, ready, run_of, view_of
 from .columns import Column, sharing, twins_of
-from .exchanges import Shown, shown
+from .exchanges import Shown, opening, shown
 from .marked import marked
 from .room import Room
 from .shelf import Index
@@ -59,8 +59,8 @@ def twins(room: Room, request: Request) -> Response:
     # The trial itself comes first, whatever its place.
     places = [row, *(int(other) for other in rows if other != row)][:MOST_TWINS]
     beside = shown(room.store, run, index, places)
-    asked = marked(["\n\n".join(text for _, text in two.asked) for two in beside])
-    said = marked([two.words for two in beside])
+    asked = marked([opening("\n\n".join(text for _, text in two.asked)) for two in beside])
+    said = marked([two.opening for two in beside])
     names = [name for name in one.factors if len({repr(two.factors.get(name)) for two in beside}) > 1]
     return html(
         "twins.html",
@@ -88,6 +88,17 @@ def _varying(index: Index) -> list[Column]:
     return [c for c in index.columns.values() if c.role == "factor" and len(c.levels) != 1]
 
 
+def text(room: Room, request: Request) -> Response:
+    """Return one text of a trial, whole, as a file."""
+    run, row, part = run_of(room, request), request.path_params["row"], request.path_params["part"]
+    one = _one(room, run, ready(room, run), row)
+    parts = [words for _, words in (*one.asked, *one.said)]
+    if part >= len(parts):
+        raise UnknownNameError("text", str(part), [])
+    headers = {"Content-Disposition": f'attachment; filename="trial-{row + 1}-{part + 1}.txt"'}
+    return Response(parts[part].encode("utf-8", "replace"), media_type="text/plain", headers=headers)
+
+
 def image(room: Room, request: Request) -> Response:
     """Return an image of the store, by its bytes' own type; nothing that could hold a script."""
     data = room.store.blob(request.path_params["sha256"])
@@ -99,6 +110,7 @@ def image(room: Room, request: Request) -> Response:
 
 PAGES: Pages = {
     "/run/{run}/trial/{row:int}": (("GET",), trial),
+    "/run/{run}/trial/{row:int}/text/{part:int}": (("GET",), text),
     "/run/{run}/twins/{row:int}": (("GET",), twins),
     "/image/{sha256}": (("GET",), image),
 }
