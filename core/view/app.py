@@ -13,12 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..contracts.errors import PrejudgeError, UnknownNameError
-from . import browsing, export, paired, results, single
+from . import browsing, certified, export, paired, results, single
 from .answering import Handler, Pages, Waiting, problem, waiting
 from .pages import script, style
 from .room import Room
 
-OWN: Pages = {**browsing.PAGES, **single.PAGES, **results.PAGES, **export.PAGES, **paired.PAGES}
+OWN: Pages = {**browsing.PAGES, **single.PAGES, **results.PAGES, **export.PAGES, **certified.PAGES, **paired.PAGES}
 
 
 def application(room: Room | None, more: Pages | None = None) -> Starlette:

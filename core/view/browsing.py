@@ -12,6 +12,7 @@ from ..contracts.errors import UnknownNameError
 from ..engine.manifest import manifest_of
 from ..store import RunRow, list_runs
 from .answering import Pages, html, ready, run_of, view_of
+from .certified import certificates_of
 from .columns import Rows
 from .exchanges import Shown, shown
 from .export import MOST_EXPORTED
@@ -81,6 +82,7 @@ def _listed(room: Room, run: RunRow, index: Index, view: View, rows: list[Shown]
         "listed": LISTED,
         "prefix": PREFIX,
         "has_report": room.report(run) is not None,
+        "certified": run.study in certificates_of(room),
     }
 
 

@@ -8,9 +8,14 @@ from html import unescape
 from html.parser import HTMLParser
 
 from hostile import HOSTILE
+from starlette.testclient import TestClient
 
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import Generation
+from prejudge.core.view.app import application
+from prejudge.core.view.certified import certificates_of, inline
 from prejudge.core.view.marked import marked
+from prejudge.core.view.room import Room
 from prejudge.core.view.urls import View, read_view, run_url
 
 
@@ -156,3 +161,17 @@ def test_differing_words_are_marked_also_of_a_model_in_a_loop():
     assert time.process_time() - began < 1
     assert ["".join(text for text, _ in own) for own in pieces] == loops
     assert all(own[0] == ("So", False) and own[-1] == (" end", False) for own in pieces)
+
+
+def test_every_certificate_has_a_page(store, tmp_path):
+    room = Room(store, Catalogue.load(), tmp_path / "runs", tmp_path / "cache")
+    client, known = TestClient(application(room)), certificates_of(room)
+    text = client.get("/certificates").text
+    assert len(known) >= 7 and all(f'href="/certificate/{name}"' in text for name in known)
+    page, one = client.get("/certificate/subtle-sai"), known["subtle-sai"]
+    cells = Seen(page.text).text
+    assert page.status_code == 200 and all(group.null in cells for group in one.groups)
+    assert "**" not in cells and "| ---" not in cells and page.text.count("<table") >= 2
+    assert client.get("/certificate/subtle-sai/figure.svg").headers["content-type"].startswith("image/svg")
+    assert client.get("/certificate/nothing").status_code == 404
+    assert "<b>" not in str(inline("<b>`<i>`</b>")) and "<code>&lt;i&gt;</code>" in str(inline("<b>`<i>`</b>"))
