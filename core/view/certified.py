@@ -18,10 +18,7 @@ from .answering import Pages, html
 from .room import Room
 
 _CELLS = re.compile(r"(?<!\\)\|")
-_MARKS = tuple(
-    (re.compile(rf"{sign}([^{sign[-1]}]+){sign}"), tag)
-    for sign, tag in (("`", "code"), (r"\*\*", "strong"), (r"\*", "em"))
-)
+_MARKS = (
     (re.compile(r"`([^`]+)`"), "code"),
     (re.compile(r"\*\*([^*]+)\*\*"), "strong"),
     (re.compile(r"\*([^*]+)\*"), "em"),
