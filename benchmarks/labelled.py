@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -16,6 +18,10 @@ from prejudge.core.statistics.labelled import (
     ppi_mean,
     rogan_gladen,
 )
+from prejudge.core.view.columns import Column
+from prejudge.core.view.corrected import Tally, share_rows
+from prejudge.core.view.sampling import Design, Drawn, Stratum
+from prejudge.core.view.spread import ways_of
 
 LEVEL, LEAST = 0.95, 0.9
 Ends = tuple[float, float, float]
@@ -104,6 +110,36 @@ def judged_mean(n: int, share: float, right: float, each: int) -> Callable[[np.r
     return once
 
 
+def clustered(clusters: int, each: int, crossed: bool, wrong: float) -> Callable[[np.random.Generator], Ends]:
+    """Return a simulation of a corrected share of the model, whose answers lie in clusters that lean."""
+    rows, columns = np.repeat(np.arange(clusters), each), np.tile(np.arange(each), clusters)
+    ways = {"row": rows, "column": columns} if crossed else {"row": rows}
+    columns_of = {name: Column(name, "factor", "levels", (), codes) for name, codes in ways.items()}
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    truth = float(weights @ (1 / (1 + np.exp(0.5 - nodes * math.sqrt(len(ways))))) / weights.sum())
+
+    def once(random: np.random.Generator) -> Ends:
+        lean = sum(random.normal(size=codes.max() + 1)[codes] for codes in ways.values())
+        labels = (random.random(len(rows)) < 1 / (1 + np.exp(0.5 - lean))).astype(int)
+        strata = np.where(random.random(len(rows)) < wrong, 1 - labels, labels)
+        items, known = [], []
+        for verdict in (0, 1):
+            own = np.flatnonzero(strata == verdict)
+            chosen = random.choice(own, min(100, len(own)), replace=False)
+            items += [Drawn(str(row), int(row), "", "", verdict, len(chosen) / len(own)) for row in chosen]
+            known.append(Stratum({}, str(verdict), len(own), len(chosen)))
+        found = ways_of(SimpleNamespace(columns=columns_of), np.arange(len(rows)), strata, list(ways))
+        design = Design(
+            sample="", run="", head="", query="", verdict="", cells=(), seed=0, drawn=0.0, population=len(rows),
+            strata=tuple(known), items=tuple(items), ways=found,
+        )  # fmt: skip
+        tally = Tally(design, ("0", "1"), {one.item: str(labels[one.row]) for one in items})
+        share = share_rows(tally, True)[1].share
+        return truth, share.low, share.high
+
+    return once
+
+
 def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Ends | None]]]:
     """Yield what is simulated."""
     kinds = {"corrected share": share_of, "sensitivity": sensitivity_of, "precision": precision_of}
@@ -116,6 +152,14 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Ends | None]]
         for right, each in ((0.8, 50), (0.95, 50), (0.95, 500)):
             case = known_matrix(2000, share, right, each)
             yield f"Rogan-Gladen, share {share}, right {right}, {each} known", case
+    for clusters, each, crossed, wrong in (
+        (40, 25, False, 0.1),
+        (15, 60, False, 0.1),
+        (30, 20, True, 0.1),
+        (40, 25, False, 0.3),
+    ):
+        name = f"clusters, {clusters} by {each}{' crossed' if crossed else ''}, wrong {wrong}"
+        yield name, clustered(clusters, each, crossed, wrong)
     for right in (0.2, 0.9):
         for each in (10, 30):
             yield f"PPI++ mean, judge {right}, {each} a stratum", judged_mean(3000, 0.3, right, each)
