@@ -113,6 +113,7 @@ def test_report_and_answers_lead_to_each_other(opened, heard, room, answered):
     page.get_by_role("link", name="In the report").first.click()
     assert "at=metric-" in page.url
     frame = page.frame_locator("iframe.report")
+    frame.locator("h1").wait_for()
     # The report cannot see the room's cookie or pages: it only names what it would show.
     assert page.frames[-1].evaluate("(() => { try { return document.cookie } catch { return 'none' } })()") == "none"
     frame.locator("details.metric tr[data-answers] button.answers").first.click()
