@@ -168,7 +168,7 @@ def _group_cells(estimate: Estimate, keys: Sequence[str]) -> tuple[Cell, ...]:
 def _answers(estimate: Estimate) -> str:
     levels = {name: value for name, value in estimate.group.items() if value is not None}
     words = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in levels.items()}
-    return urlencode({f"f.{name}": word for name, word in words.items()}) or "f"
+    return urlencode({f"f.{name}": word for name, word in words.items()}, errors="replace") or "f"
 
 
 def _is_number(value: object) -> bool:
