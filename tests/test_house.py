@@ -16,7 +16,7 @@ ROOMS = ("probes", "metrics")
 OF_NO_STUDY = {"constructs", "demo"}
 STUDIES = sorted({path.parent.name for path in (ROOT / "probes").glob("*/plugin.py")} - OF_NO_STUDY)
 TRAINED = {ROOT / "adapters" / "reference" / f"{kind}_corpus.py" for kind in ("answering", "painter", "vlm")}
-"""What reference models learn: the questions, faces and prompts of studies, imported only where such a model is trained."""
+"""What reference models learn: questions and faces of studies, imported only where such a model is trained."""
 OTHERS = {"subtle": "bistereo-tuples"}
 """A study to plan in the house without another; `subtle-sai` is that for all the rest."""
 SCRIPT = """
