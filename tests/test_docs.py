@@ -23,6 +23,7 @@ import click
 import polars as pl
 import pytest
 
+import prejudge
 from prejudge.core.catalogue.constructs import read_construct
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import Registry, StudyEntry, parse_registry
@@ -64,6 +65,14 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> types.Modul
 def run_of_a_study(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exec(compile(block.text, name_of(block.page), "exec"), {})
     assert list(place.glob("runs/*/report.html"))
+
+
+def variance_of_a_run(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = {"per_cell": 4, "axes": ["height"], "trisentbias.resamples": 99}
+    run = prejudge.run("bistereo-pairs", "simulated-biased", **small)
+    names: dict[str, Any] = {"prejudge": prejudge}
+    exec(compile(block.text.replace("RUN", run.name), name_of(block.page), "exec"), names)
+    assert names["found"].components.height and names["found"].designs.height
 
 
 def tables_of_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +189,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_studies": studies_of_a_plugin,
     "prejudge.run(": run_of_a_study,
     "prejudge.vary(": variants_of_a_model,
+    "prejudge.variance(": variance_of_a_run,
     "read_parquet(": tables_of_runs,
     "smallest_effects(": effects_of_a_design,
     "class MyProbe": probe_of_a_plugin,
@@ -247,7 +257,9 @@ def test_every_block_is_of_a_kind_that_is_tested():
     shown = [block for page in PAGES for block in blocks_of(page)]
     assert {block.language for block in shown} <= {*SHELL, "python", "toml", "sql", "csv", "text", "yaml"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
-    assert {name_of(block.page) for block in shown if block.language == "text"} <= {"docs/plugins.md"}
+    # What a command of the page before it printed, in part.
+    printed = {"docs/plugins.md", "docs/measurement.md"}
+    assert {name_of(block.page) for block in shown if block.language == "text"} <= printed
     # Read by tests/core/gate/test_gate.py.
     assert {name_of(block.page) for block in shown if block.language == "yaml"} <= {"docs/gate.md"}
     # A file of data is one that a command of the page reads.

@@ -17,6 +17,7 @@ import msgspec
 
 from ..contracts import Stage, Trial
 from ..contracts.errors import UsageError
+from ..contracts.options import short
 from ..contracts.records import Scalar
 from ..contracts.words import counted
 
@@ -80,10 +81,10 @@ def split_limit(options: type[msgspec.Struct], assignments: Mapping[str, Any]) -
         raise UsageError("--limit and --quick exclude each other. Leave one out.", code="options.conflict")
     if (limit := own.get("limit")) is not None:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise UsageError(f"limit is {limit!r}. Give a whole number above 0.", code="limit.value", value=limit)
+            raise UsageError(f"limit is {short(limit)}. Give a whole number above 0.", code="limit.value", value=limit)
         return rest, Limit(asked=limit)
     if (quick := own.get("quick", False)) not in (True, False, None):
-        raise UsageError(f"quick is {quick!r}. Give true or false.", code="limit.value", value=quick)
+        raise UsageError(f"quick is {short(quick)}. Give true or false.", code="limit.value", value=quick)
     return rest, Limit() if quick else None
 
 

@@ -85,10 +85,11 @@ def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], 
     what = problem.partition(" - at")[0].replace(" | null`", "`")
     may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
     code = "options.choice" if choices else "options.type"
-    return UsageError(f"{owner} {name!r} is {_short(values[name])}. {may}", code=code, name=name, value=values[name])
+    return UsageError(f"{owner} {name!r} is {short(values[name])}. {may}", code=code, name=name, value=values[name])
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return a value as an error names it: a long one in part."""
     shown = repr(value) if not isinstance(value, str) else repr(value[:SHOWN])
     return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
 

@@ -17,6 +17,7 @@ from prejudge.adapters import lexicon
 from prejudge.adapters.lexicon import Lexicon, LexiconOptions
 from prejudge.core.contracts.adapter import OPERATIONS
 from prejudge.core.contracts.errors import MissingExtraError, PermanentError, UnsupportedOperationError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Classification, Classify, Embed
 from prejudge.testing import raises_code
 
@@ -133,7 +134,7 @@ def test_only_classify_is_offered():
 def test_missing_package_names_extra(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(lexicon, "find_spec", lambda name: None if name == "vaderSentiment" else find(name))
-    with raises_code(MissingExtraError, "missing-extra", "'prejudge[lexicon]'"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("lexicon")):
         Lexicon(LexiconOptions())
 
 

@@ -13,6 +13,7 @@ import pytest
 from prejudge.adapters.diffusers import model as _diffusion_model
 from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
+from prejudge.core.contracts.installing import install_line
 from prejudge.testing import raises_code
 
 from ..diffusion_files import tiny_vae
@@ -103,7 +104,7 @@ def test_missing_extra_names_pip_line(tiny, monkeypatch, package):
     real = importlib.util.find_spec
     for module in (_torch, _diffusion_model):
         monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else real(name))
-    with raises_code(MissingExtraError, "missing-extra", "'prejudge[diffusion]'"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("diffusion")):
         build(tiny)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Likelihood
 from prejudge.testing import raises_code
 
@@ -124,7 +125,7 @@ def test_identity_loads_no_library(pair: Pair) -> None:
 
 def test_missing_package_names_the_extra(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prejudge.adapters.llamacpp.adapter.find_spec", lambda name: None)
-    with raises_code(MissingExtraError, "missing-extra", "prejudge[llamacpp]"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("llamacpp")):
         LlamaCpp(LlamaCppOptions(model=str(pair[0])))
 
 

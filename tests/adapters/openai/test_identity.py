@@ -15,6 +15,7 @@ from prejudge.adapters.openai.options import HOME
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.options import build_options
 from prejudge.core.contracts.records import Classify, Draw, Embed, Generate, Likelihood, Message, Text
 from prejudge.testing import raises_code
@@ -215,7 +216,7 @@ def test_missing_key_file_is_named():
 
 def test_missing_packages_name_the_extra(monkeypatch):
     monkeypatch.setattr(_wire, "find_spec", lambda name: None)
-    with raises_code(MissingExtraError, "missing-extra", "prejudge[openai]"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("openai")):
         identity()
 
 

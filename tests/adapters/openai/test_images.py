@@ -13,6 +13,7 @@ import pytest
 
 from prejudge.adapters.shared import images as _images
 from prejudge.core.contracts.errors import DataError, MissingExtraError, PermanentError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Text
 from prejudge.testing import raises_code
 from prejudge.testing.chaos.tiny import picture
@@ -140,6 +141,6 @@ def test_damaged_image_gets_no_likelihood(ask, server):
 
 def test_images_without_pillow_name_the_extra(ask, server, monkeypatch):
     monkeypatch.setattr(_images, "find_spec", lambda name: None)
-    with raises_code(MissingExtraError, "missing-extra", "prejudge[images]"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("images")):
         ask(show(picture()), blobs=lambda name: picture())
     assert not server.seen

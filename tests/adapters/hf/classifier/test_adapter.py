@@ -14,6 +14,7 @@ import pytest
 from prejudge.adapters.hf.classifier.scorer import ClassifierScorer
 from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
+from prejudge.core.contracts.installing import install_line
 from prejudge.testing import raises_code
 
 from .asking import SINGLES, ask, build, change
@@ -75,7 +76,7 @@ def test_missing_head_is_an_error(copied):
 
 def test_missing_extra_names_pip_line(nli, monkeypatch):
     monkeypatch.setattr(_torch, "find_spec", lambda name: None if name == "torch" else importlib.util.find_spec(name))
-    with raises_code(MissingExtraError, "missing-extra", "'prejudge[hf]'"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("hf")):
         build(nli)
 
 

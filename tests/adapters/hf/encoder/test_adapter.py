@@ -13,6 +13,7 @@ import pytest
 from prejudge.adapters.hf.encoder import adapter as hf_encoder
 from prejudge.adapters.hf.encoder.model import EncoderScorer
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Embed
 from prejudge.testing import raises_code
 
@@ -54,7 +55,7 @@ def test_identity_follows_settings(options, prompted):
 
 def test_missing_extra_names_pip_line(tiny, monkeypatch):
     monkeypatch.setattr(hf_encoder, "find_spec", lambda name: None)
-    with raises_code(MissingExtraError, "missing-extra", "'prejudge[encoder]'"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("encoder")):
         build(tiny)
 
 

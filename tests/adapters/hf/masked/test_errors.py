@@ -9,6 +9,7 @@ import pytest
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
 from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
 from prejudge.testing import raises_code
 
@@ -38,7 +39,7 @@ def change(path, **fields):
 
 def test_missing_extra_names_pip_line(tiny_bert, monkeypatch):
     monkeypatch.setattr(_torch, "find_spec", lambda name: None if name == "torch" else importlib.util.find_spec(name))
-    with raises_code(MissingExtraError, "missing-extra", "'prejudge[hf]'"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("hf")):
         build(tiny_bert)
 
 

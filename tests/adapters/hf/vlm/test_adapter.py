@@ -25,6 +25,7 @@ from prejudge.adapters.shared import images as _images
 from prejudge.adapters.shared import refusals as _refusals
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
+from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampling, Text
 from prejudge.testing import raises_code
 
@@ -301,7 +302,7 @@ def test_masked_model_is_refused(tiny_bert):
 
 def test_missing_pillow_names_extra(llava, monkeypatch):
     monkeypatch.setattr(_images, "find_spec", lambda name: None)
-    with raises_code(MissingExtraError, "missing-extra", "prejudge[vlm]"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("vlm")):
         HFVLM(HFVLMOptions(model=str(llava)))
 
 
