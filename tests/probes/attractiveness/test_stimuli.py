@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from prejudge.core.contracts.errors import DataError, MissingExtraError, UsageError
+from prejudge.core.contracts.installing import install_line
 from prejudge.probes.attractiveness.faces import Face, draw, pairs, paper_faces
 from prejudge.probes.attractiveness.probe import Attractiveness, AttractivenessOptions
 from prejudge.probes.attractiveness.stimuli import read_stimuli
@@ -138,7 +139,7 @@ def test_sizes_that_differ_within_a_pair_are_named(tmp_path):
 def test_no_pillow_names_the_extra(tmp_path, monkeypatch):
     path = folder(tmp_path)
     monkeypatch.setattr("prejudge.probes.shared.images.find_spec", lambda name: None)
-    with raises_code(MissingExtraError, "missing-extra", "prejudge[images]"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("images")):
         read_stimuli(path)
 
 

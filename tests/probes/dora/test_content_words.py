@@ -1,6 +1,7 @@
 import sys
 
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
+from prejudge.core.contracts.installing import install_line
 from prejudge.probes.dora.content_words import content_words, lemmas
 from prejudge.testing import raises_code
 
@@ -33,5 +34,5 @@ def test_an_unknown_language_is_an_error_that_names_it():
 
 def test_without_the_packages_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "simplemma", None)
-    with raises_code(MissingExtraError, "missing-extra", "prejudge[text]"):
+    with raises_code(MissingExtraError, "missing-extra", install_line("text")):
         content_words(["word"], language="fr")
