@@ -8,7 +8,6 @@ import json
 
 import pytest
 
-from prejudge.core.contracts.installing import install_line
 from prejudge.core.report import Picture, picture, within
 from prejudge.core.report.pictures import MOST_UNSCALED, SIDE, island, kind_of
 
@@ -73,7 +72,7 @@ def test_without_pillow_a_small_image_is_shown_as_it_is(no_pillow):
 
 
 def test_without_pillow_a_large_image_names_the_extra(no_pillow):
-    assert install_line("images") in picture(PNG + bytes(MOST_UNSCALED)).problem
+    assert "prejudge[images]" in picture(PNG + bytes(MOST_UNSCALED)).problem
 
 
 def test_images_beyond_the_page_s_share_give_way_to_a_note():

@@ -13,6 +13,7 @@ from fakes import ask
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.contracts.errors import DataError, StoreError, UnknownNameError
+from prejudge.core.contracts.installing import upgrade_line
 from prejudge.core.contracts.records import Generation
 from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics
 from prejudge.core.store import migrations as steps
@@ -195,7 +196,7 @@ def test_read_only_media(tmp_path):
 def test_newer_store(place):
     with Store(place) as store, store.engine.begin() as connection:
         connection.execute(sa.text("INSERT INTO migration VALUES (99, 'm099', 0.0)"))
-    with raises_code(StoreError, "store.newer", "-U"):
+    with raises_code(StoreError, "store.newer", upgrade_line()):
         Store(place)
 
 
