@@ -13,7 +13,8 @@ import msgspec
 
 from prejudge.core.calibration.page import brief, draw, excerpt, marks
 from prejudge.core.catalogue.certificates import read_certificate
-from prejudge.core.catalogue.digests import FOLDER
+from prejudge.core.catalogue.digests import FOLDER, code_digests, folders_of
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.report.figures import export
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +35,20 @@ def take(folder: Path) -> None:
             place = study.parent / FOLDER / made.name
             place.parent.mkdir(exist_ok=True)
             place.write_bytes(msgspec.json.encode(read_certificate(made)) + b"\n")
+
+
+def note_folders() -> None:
+    """Note today's bytes of the folders in the certificates of code that says the same, so that it is not read again.
+
+    Words and figures stand in these folders too; to compare bytes takes no reading of code.
+    """
+    catalogue = Catalogue.load()
+    for path in packaged():
+        certificate = read_certificate(path)
+        study = catalogue.registry.study(certificate.study)
+        if code_digests(catalogue, study) == certificate.code:
+            noted = msgspec.structs.replace(certificate, folders=folders_of(catalogue, study))
+            path.write_bytes(msgspec.json.encode(noted) + b"\n")
 
 
 def write_pages() -> None:
@@ -57,6 +72,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     if (folder := parser.parse_args().folder) is not None:
         take(folder)
+    note_folders()
     write_pages()
 
 

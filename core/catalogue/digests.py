@@ -145,8 +145,13 @@ def _file(name: str, root: Path) -> Path | None:
     return next((path for path in (own.with_suffix(".py"), own / "__init__.py") if path.is_file()), None)
 
 
-def _imports(name: str, path: Path) -> Iterator[str]:
-    """Yield the modules of its own distribution that a module may import, also within functions."""
+@cache
+def _imports(name: str, path: Path) -> tuple[str, ...]:
+    """Return the modules of its own distribution that a module may import, also within functions."""
+    return tuple(dict.fromkeys(_named(name, path)))
+
+
+def _named(name: str, path: Path) -> Iterator[str]:
     top, package = name.partition(".")[0], name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):

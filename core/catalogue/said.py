@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from ..contracts.presentation import Presentation
@@ -25,7 +25,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def said_by(files: Iterable[Path], entry: Path) -> dict[Path, str]:
     """Return the digest of what each file says that the classes of the file `entry` use; of those that say any."""
-    parts = {path: [part for node in tree(path).body for part in _parts(node)] for path in files}
+    parts = {path: _parts_of(path) for path in files}
     used = _used(parts, entry)
     return {
         path: _digest([part for part in own if part.names is None or part.names & used]) for path, own in parts.items()
@@ -38,9 +38,15 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes())
 
 
+@cache
 def said(path: Path) -> str:
     """Return the digest of all that a file says."""
     return _sha256(_told(tree(path)))
+
+
+@cache
+def _parts_of(path: Path) -> tuple[_Part, ...]:
+    return tuple(part for node in tree(path).body for part in _parts(node))
 
 
 class _Part:
@@ -50,9 +56,18 @@ class _Part:
         self.node, self.without = node, without
         self.names = None if names is None else frozenset(names)
         """What it defines; None: it counts whatever is used."""
-        self.is_class = isinstance(node, ast.ClassDef)
 
-    def mentions(self) -> Iterator[str]:
+    @cached_property
+    def mentions(self) -> frozenset[str]:
+        """The names that stand in it."""
+        return frozenset(self._mentions())
+
+    @cached_property
+    def told(self) -> object:
+        """What it says, without layout."""
+        return _told(self.node, self.without)
+
+    def _mentions(self) -> Iterator[str]:
         ahead = [self.node]
         while ahead:
             node = ahead.pop()
@@ -100,11 +115,11 @@ def _used(parts: Mapping[Path, Sequence[_Part]], entry: Path) -> set[str]:
         for name in part.names or ():
             by_name.setdefault(name, []).append(part)
     ahead = [part for part in every if part.names is None]
-    classes = [part for part in parts[entry] if part.is_class]
+    classes = [part for part in parts[entry] if isinstance(part.node, ast.ClassDef)]
     used = {name for part in classes or every for name in part.names or ()}
     ahead += [part for name in used for part in by_name[name]]
     while ahead:
-        for name in ahead.pop().mentions():
+        for name in ahead.pop().mentions:
             if name not in used and name in by_name:
                 used.add(name)
                 ahead += by_name[name]
@@ -112,7 +127,7 @@ def _used(parts: Mapping[Path, Sequence[_Part]], entry: Path) -> set[str]:
 
 
 def _digest(parts: Sequence[_Part]) -> str:
-    return _sha256([_told(part.node, part.without) for part in parts])
+    return _sha256([part.told for part in parts])
 
 
 def _sha256(told: object) -> str:
