@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
 
 import click
 import msgspec
 
-from ..calibration.campaign import Journal, pending
+from ..calibration.campaign import Done, Journal, pending
 from ..calibration.certify import Recipe, Size, certificate_of, check, conduct, digests_of, plan_of
 from ..calibration.gallery import choose, load_gallery
 from ..calibration.page import draw, page, verdict
@@ -72,17 +73,11 @@ def calibrate(
     hours = left * plan.seconds / 3600
     each = counted(plan.requests, "request")
     echo(f"{left:,} studies of {each} each, about {hours:.2g} hours of processor time.", err=True)
-    start = told = perf_counter()
-    made = () if recorded else conduct(recipe, campaign, journal, plan, wanted.jobs)
-    for number, _ in enumerate(made, 1):
-        if perf_counter() - told > EVERY:
-            told = perf_counter()
-            echo(f"{number:,} of {left:,} studies, {told - start:,.0f} s", err=True)
-    trained = wanted.real * len(campaign.entry.calibration.real)
-    for number, _ in enumerate(() if recorded else conduct_real(campaign, journal, wanted.real), 1):
-        if perf_counter() - told > EVERY:
-            told = perf_counter()
-            echo(f"{number:,} of {trained:,} studies of trained models at most, {told - start:,.0f} s", err=True)
+    if not recorded:
+        start, trained = perf_counter(), wanted.real * len(campaign.entry.calibration.real)
+        _tell(conduct(recipe, campaign, journal, plan, wanted.jobs), f"{left:,} studies", start)
+        made = conduct_real(campaign, journal, wanted.real)
+        _tell(made, f"{trained:,} studies of trained models at most", start)
     checked = check(recipe, campaign, min(by_command, wanted.studies))
     certificate = certificate_of(campaign, journal, plan, digests, checked, wanted.real)
     files = {
@@ -94,3 +89,12 @@ def calibrate(
         write_bytes(content, folder / f"{name}.{ending}")
     echo(verdict(certificate))
     echo(f"Written: {folder / name}.json, .md and .svg")
+
+
+def _tell(made: Iterable[Done], of: str, start: float) -> None:
+    """Wait for studies that are made, and say from time to time how many are."""
+    told = perf_counter()
+    for number, _ in enumerate(made, 1):
+        if perf_counter() - told > EVERY:
+            told = perf_counter()
+            echo(f"{number:,} of {of}, {told - start:,.0f} s", err=True)
