@@ -18,16 +18,12 @@ from ..contracts.options import build_options
 from ..contracts.words import NEEDED, TIMES, number
 from ..scoring.planned_units import PILOT, PLANNED
 from ..scoring.score import ALPHA, SMALLEST, Scores
+from ..statistics.facets import WORDS
 from .records import POINTS, SHARE
 
 LOG = logging.getLogger(__name__)
 CLUSTERS = "clusters"
-NAMES = {
-    **dict.fromkeys(("attribute", "meaning", "term"), "words"),
-    "people": "groups of people",
-    "prompt_key": "prompts",
-    CLUSTERS: "independent units",
-}
+NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent units"}
 """What the levels of a facet are called; else the facet's own name with an s."""
 MOST = 1_000_000
 """More levels than anybody would write."""
