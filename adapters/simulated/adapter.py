@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, ClassVar, TypeVar
 
 import msgspec
@@ -48,9 +48,9 @@ from .words import (
     POSITIVE,
     UNDESIRABLE,
     VARYING,
-    Lists,
     has_blank,
     read_blanks,
+    shared_lists,
 )
 
 VERSION, LEANING = "5", "7"
@@ -166,14 +166,14 @@ class Simulated(ModelAdapter):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in LISTS}
-        words = Lists({**lists, "varying": chosen.varying})
+        words = shared_lists(_named(lists, chosen.varying))
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
         self._noise = Noise(chosen.seed)
         self._habits = Habits(planted, Leans(self._noise, planted.correlation, planted.unequal))
         self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits)
         blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
         if blanks:
-            words = Lists({**blanks, "varying": BLANKS_VARYING})
+            words = shared_lists(_named(blanks, BLANKS_VARYING))
             self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in LISTS), self._habits)
         self.identity = Identity(
             adapter="simulated",
@@ -253,6 +253,10 @@ def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
     """Return what an answer depends on; later amounts only where they are not 0, so that older answers keep keys."""
     settings = {**msgspec.structs.asdict(planted), "seed": seed}
     return {name: value for name, value in settings.items() if value or name not in NUISANCES + ANALOGIES + HABITS}
+
+
+def _named(lists: Mapping[str, Sequence[str]], varying: Sequence[str]) -> frozenset[tuple[str, tuple[str, ...]]]:
+    return frozenset((name, tuple(words)) for name, words in [*lists.items(), ("varying", varying)])
 
 
 def _digest(lists: dict[str, tuple[str, ...]]) -> str:

@@ -300,7 +300,7 @@ class Answers:
         its = self._lists.signs(choice.text)
         signs = Signs(its.described or stem.signs.described, its.valued or stem.signs.valued)
         # A line break parts words, so that the skeleton of both is that of each.
-        skeleton = f"{stem.skeleton} {self._lists.short_skeleton(choice.text)}".strip()
+        skeleton = f"{stem.skeleton} {self._lists.skeleton(choice.text)}".strip()
         return self._tilted(signs, f"{stem.text}\n{choice.text}", lambda: skeleton)
 
     def _word_vector(self, word: str) -> npt.NDArray[np.float64]:

@@ -34,6 +34,7 @@ class Listed(NamedTuple):
     choices: tuple[Choice, ...]
 
 
+@lru_cache(1 << 12)
 def listed(prompt: str) -> Listed | None:
     """Return the last list of two or more options in a prompt, or None if there is none.
 

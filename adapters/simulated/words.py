@@ -78,22 +78,26 @@ class Lists:
                     )
         self._marks = _any_of([*self._weights])
         self._blanks = _any_of([*self._weights, *map(str.lower, lists["varying"])])
+        # Studies ask the same texts of many models, which share their lists (`shared_lists`).
         self.signs = lru_cache(CACHED)(self._signs)
-        self.short_skeleton = lru_cache(CACHED)(self.skeleton)
+        self.skeleton = lru_cache(CACHED)(self._skeleton)
+        self.undescribed = lru_cache(CACHED)(self._undescribed)
+        self.valued = lru_cache(CACHED)(self._valued)
+        self.described = lru_cache(CACHED)(self._described)
 
-    def skeleton(self, text: str) -> str:
+    def _skeleton(self, text: str) -> str:
         """Return a text without any listed word: what the sentences of one template share."""
         return " ".join(self._blanks.sub("", text.lower()).split())
 
-    def valued(self, text: str) -> tuple[str, ...]:
+    def _valued(self, text: str) -> tuple[str, ...]:
         """Return the positive and negative words of a text."""
         return tuple(word for word in self._marks.findall(text.lower()) if self._weights[word][1])
 
-    def described(self, text: str) -> tuple[str, ...]:
+    def _described(self, text: str) -> tuple[str, ...]:
         """Return the desirable and undesirable words of a text."""
         return tuple(word for word in self._marks.findall(text.lower()) if self._weights[word][0])
 
-    def undescribed(self, text: str) -> str:
+    def _undescribed(self, text: str) -> str:
         """Return a text without its desirable and undesirable words: what the sentences of one item share."""
         return self._marks.sub(lambda found: "" if self._weights[found[0]][0] else found[0], text.lower())
 
@@ -104,6 +108,12 @@ class Lists:
             described += more
             valued += better
         return Signs((described > 0) - (described < 0), (valued > 0) - (valued < 0))
+
+
+@lru_cache(8)
+def shared_lists(words: frozenset[tuple[str, tuple[str, ...]]]) -> Lists:
+    """Return the lists of these words by name, which models with the same words share."""
+    return Lists(dict(words))
 
 
 def words_of(prompt: Prompt) -> str:
@@ -119,7 +129,8 @@ def images_of(messages: Sequence[Message]) -> list[str]:
     return [part.sha256 for message in messages for part in message.parts if isinstance(part, Image)]
 
 
-def scored_words(request: PseudoLikelihood) -> list[str]:
+@lru_cache(CACHED)
+def scored_words(request: PseudoLikelihood) -> tuple[str, ...]:
     """Return the words of a text that are not conditioned on.
 
     Raises:
@@ -138,7 +149,7 @@ def scored_words(request: PseudoLikelihood) -> list[str]:
         raise PermanentError(
             f"nothing is left to score in {request.text[:60]!r}: every word is conditioned on.", code="request.empty"
         )
-    return words
+    return tuple(words)
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
