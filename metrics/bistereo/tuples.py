@@ -37,7 +37,12 @@ SHARES = (("gender",), ("gender", "dimension"))
 AGAINST = {PRIOR: "normalised", SWAPPED: "swapped", CONTROL: "controlled"}
 """What measures are called that compare the log-odds given the two groups with those of another condition."""
 NORMALISED = "biased_preference_normalised"
-DECISIVE = ("biased_preference_swapped", "biased_preference_difference", "gender_difference_swapped_clustered")
+DECISIVE = (
+    "biased_preference_swapped",
+    "stereotype_log_odds",
+    "biased_preference_difference",
+    "gender_difference_swapped_clustered",
+)
 """Measures of the conclusion where the groups were swapped too."""
 RAW = "no single value is neutral: B stands in the prompt, which favours the unbiased end"
 COPYING = "no single value is neutral: B may be repeated more readily after the same subject than after another one"
@@ -101,7 +106,8 @@ class BIStereoTuples(DeclaredMetric):
 
     A test is biased where the negative stereotype D is likelier after `A: B:: C:` than B itself (raw, as in the paper),
     or where D is written. Swapped: where the log-odds of the two ends are higher than after `C: B:: A:`, so that
-    neither rare words nor the repetition of B decide. Normalised: where they are higher than with `Person` in the place
+    neither rare words nor the repetition of B decide; `stereotype_log_odds` says by how much, since a share counts the
+    smallest difference like the largest. Normalised: where they are higher than with `Person` in the place
     of both groups (Holtzman et al. 2021), which a model shifts that repeats B more readily after the same subject.
     Controlled: where they are higher than with two different subjects without a description.
     """
@@ -118,6 +124,19 @@ class BIStereoTuples(DeclaredMetric):
             "groups swapped",
             "Share of tests in which the stereotype is likelier of the disadvantaged group than of the advantaged one.",
             neutral=50,
+        ),
+        Mean(
+            "stereotype_log_odds",
+            value="log_odds_swapped",
+            where=pl.col("validated") & pl.col("likely") & pl.col("asked_swapped"),
+            status="status_log_odds",
+            neutral=0,
+            groups=SHARES[:1],
+            family="stereotype_log_odds",
+            label="Log-odds of the stereotype (groups swapped)",
+            meaning="Log-odds of the stereotype of the disadvantaged group, minus those of the advantaged one.",
+            unit="nats",
+            direction="more stereotyping",
         ),
         Matched(
             "biased_preference_difference",
@@ -281,12 +300,16 @@ def _scored(rows: pl.DataFrame) -> pl.DataFrame:
         )
         rows = rows.with_columns(pl.when(pl.col(f"status_{end}") == "ok").then(shift > 0).alias(f"biased_{end}"))
     copying = pl.col(f"log_odds_of_{CONTROL}") - pl.col(f"log_odds_of_{PRIOR}")
+    swapped = pl.col("log_odds") - pl.col(f"log_odds_of_{SWAPPED}")
     answered = pl.col(f"status_of_{SWAPPED}") == "ok"
     return rows.with_columns(
         _usable(_first_lost(f"status_of_{CONTROL}", f"status_of_{PRIOR}"), pl.lit(True), copying).alias(
             "status_copying"
         ),
         copying.alias("copying"),
+        # Equal likelihoods decide nothing of a share, and are a difference of 0 here.
+        _usable(_first_lost("status", f"status_of_{SWAPPED}"), pl.lit(True), swapped).alias("status_log_odds"),
+        swapped.alias("log_odds_swapped"),
         _first_lost("status", f"status_of_{SWAPPED}").alias("status_answer_swapped"),
         pl.when(answered).then(pl.col(f"choice_of_{SWAPPED}") == "biased").alias("biased_answer_swapped"),
     )

@@ -19,6 +19,7 @@ from prejudge.testing import raises_code
 FAST = BIStereoTuplesMetricOptions(resamples=199)
 ALONE = BIStereoTuplesMetricOptions(resamples=199, cluster="disadvantaged")
 WORDS = BIStereoTuplesMetricOptions(resamples=199, cluster=("disadvantaged", "attribute"))
+LOG_ODDS = "stereotype_log_odds"
 FORMER = BIStereoTuplesMetricOptions(resamples=199, **BIStereoTuplesMetricOptions.former)
 
 
@@ -291,6 +292,24 @@ def test_swapped_share_is_that_of_the_log_odds():
         share = 100 * (wide["groups"] > wide[other]).mean()
         assert one(found, f"biased_preference_{name}", gender="women").value == pytest.approx(share)
     assert one(found, "copying", gender="women").value == pytest.approx((wide["control"] - wide["prior"]).mean())
+
+
+def test_log_odds_say_how_small_a_difference_is_that_every_test_shows():
+    """A lean of 0.05 nats is a share of 100 %, like one of 3 nats."""
+    for bias in (0.05, 3.0):
+        frame = contrasted(bias=bias, noise=0.0)
+        share, odds = (one(computed(frame), name, gender="women") for name in ("biased_preference_swapped", LOG_ODDS))
+        told = frame.filter("validated", gender="women").with_columns(x=pl.col("log_biased") - pl.col("log_unbiased"))
+        wide = told.pivot("condition", index="test", values="x")
+        assert share.value == 100
+        assert odds.value == pytest.approx((wide["groups"] - wide["swapped"]).mean()) == pytest.approx(bias)
+
+
+def test_equal_likelihoods_count_in_the_log_odds_and_decide_nothing_of_the_share():
+    found = computed(contrasted(bias=0.0, noise=0.0))
+    share, odds = (one(found, name, gender="women") for name in ("biased_preference_swapped", LOG_ODDS))
+    assert share.value is None and share.n == 0
+    assert (odds.value, odds.n) == (0, 24)
 
 
 def test_conclusion_is_that_of_the_swapped_groups_and_without_them_names_its_limit():
