@@ -1,9 +1,10 @@
 """`--limit N` and `--quick`: a small, balanced part of any study, which says what it is.
 
 A study that says how much of each cell it asks by an option of its own (`per_cell`) is made smaller by that, because
-the probe then balances what else it must, such as the order of options. Of any other study whole units are drawn, such
-as a pair with both sentences: the same number of each cell, by the order of a digest of their names. A smaller part
-lies within a larger one, so that its answers are used again.
+the probe then balances what else it must, such as the order of options; a value that is set stays the most. Of any
+other study whole units are drawn, such as a pair with both sentences: the same number of each cell, by the order of a
+digest of their names. A smaller part lies within a larger one, so that its answers are used again. A study that
+declares nothing is taken as the study of the same probe that does.
 """
 
 from __future__ import annotations
@@ -92,27 +93,29 @@ def limit_study(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit)
     """Return a part of a study, or the study itself if that is no larger.
 
     Raises:
-        UsageError: it cannot be made so small, does not say which trials belong together, or sets the option itself.
+        UsageError: it cannot be made so small, or does not say which trials belong together.
     """
-    if not entry.option and not entry.unit:
-        raise UsageError(
-            f"study {study.name!r} does not say which trials belong together, so that {limit.words} could break pairs. "
-            "Use its own options, or add a table [limit] with `unit`, the factors that name a unit, to its file.",
-            code="limit.undeclared",
-        )
+    if not entry.declared:
+        raise _undeclared(catalogue, study, limit)
     if limit.asked is None and (also := {k: v for k, v in entry.quick.items() if k not in study.options}):
         study = msgspec.structs.replace(study, options=study.options | also)
         limit = msgspec.structs.replace(limit, also=also)
     return (_by_option if entry.option else _by_unit)(catalogue, study, entry, limit)
 
 
+def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
+    factors = catalogue.instrument(study).every_stage()[0].factors
+    return UsageError(
+        f"study {study.name!r} does not say which trials belong together, so that {limit.words} could break pairs. Use "
+        f"its own options, or add to its file a table [limit] with unit = [...], the factors that name a unit, of which "
+        f"all trials or none are asked. Its factors are {', '.join(factors)}.",
+        code="limit.undeclared",
+        factors=tuple(factors),
+    )
+
+
 def _by_option(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) -> Study:
     name = entry.option
-    if study.options.get(name) is not None:
-        raise UsageError(
-            f"{limit.words} sets {name}, which is set to {study.options[name]!r}. Leave one out.",
-            code="options.conflict",
-        )
 
     def made(value: int | None) -> tuple[Study, int]:
         tried = msgspec.structs.replace(study, options=study.options | ({} if value is None else {name: value}))

@@ -92,6 +92,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quick: dict[str, Any] = {}
     """Options of the probe that `--quick` sets, such as fewer repeats."""
 
+    @property
+    def declared(self) -> bool:
+        """Return whether it says how a part is taken."""
+        return bool(self.option or self.unit)
+
 
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A study: a probe and its options, metrics, and the paper's values."""

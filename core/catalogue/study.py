@@ -19,7 +19,7 @@ from .folders import Candidate, candidates, choose, is_place
 from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
 from .plugins import Plugins
 from .questions import Question
-from .registry import ModelEntry, PluginEntry, Published, Registry, StudyEntry
+from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
 from .trust import ensure_hub_name, load_registry
 from .variants import THINKING, split_name
@@ -132,7 +132,16 @@ class Catalogue:
                 recognised=made.recognised | {role: chosen.because},
             )
         made = self._following(made)
-        return made if limit is None else limit_study(self, made, entry.limit, limit)
+        return made if limit is None else limit_study(self, made, self._limits_of(entry), limit)
+
+    def _limits_of(self, entry: StudyEntry) -> Limits:
+        """Return how a part of a study is taken: as it declares, or as the studies of the same probe that do."""
+        if entry.limit.declared:
+            return entry.limit
+        declared = {name: one.limit for name, one in self.registry.studies.items() if one.probe == entry.probe}
+        found = [limits for limits in declared.values() if limits.declared]
+        alike = all(limits == found[0] for limits in found)
+        return found[0] if found and alike else declared.get(entry.probe, entry.limit)
 
     def _choose(self, study: Study, role: str, place: str, ways: Sequence[Candidate]) -> Candidate:
         """Return the way to read a folder that can do what the study needs of the role.

@@ -67,17 +67,32 @@ def test_limit_that_is_no_smaller_than_the_study_is_the_study(counts, name, limi
     assert whole == counts.study(name, {}, {}) and whole.limit is None
 
 
-def test_study_without_units_is_refused(counts):
+def test_study_without_units_is_refused_and_its_factors_are_named(counts):
     for limit in ({"limit": 3}, {"quick": True}):
-        with raises_code(UsageError, "limit.undeclared"):
+        with raises_code(UsageError, "limit.undeclared") as caught:
             counts.study("count", {}, limit)
+        assert caught.value.fields["factors"] == ("number", "parity")
+
+
+def test_study_that_declares_nothing_is_taken_as_those_of_its_probe():
+    bare = StudyEntry(probe="count", metrics={"mean": {}})
+    known = fake_catalogue(halves=HALVES, own=bare)
+    assert asked(known, "own", n=100, limit=15) == asked(known, "halves", n=100, limit=15)
+    apart = fake_catalogue(halves=HALVES, option=OPTION, own=bare)
+    with raises_code(UsageError, "limit.undeclared"):
+        apart.study("own", {}, {"n": 100, "limit": 15})
 
 
 def test_own_option_of_a_study_makes_it_smaller(counts):
     part = counts.study("option", {}, {"limit": 4})
     assert part.options == {"n": 4} and "n = 4" in part.notes[0]
-    with raises_code(UsageError, "options.conflict"):
-        counts.study("option", {}, {"limit": 4, "n": 5})
+
+
+@pytest.mark.parametrize(("own", "limit", "left"), [(5, 4, 4), (5, 5, 5), (3, 4, 3), (600, None, QUICK_TRIALS)])
+def test_count_that_a_study_file_sets_stays_the_most(own, limit, left):
+    entry = StudyEntry(probe="count", metrics={"mean": {}}, options={"n": own}, limit=Limits(option="n"))
+    part = fake_catalogue(own=entry).study("own", {}, {"quick": True} if limit is None else {"limit": limit})
+    assert part.options["n"] == left and (part.limit is None) == (left == own)
 
 
 @pytest.mark.parametrize(
