@@ -54,7 +54,7 @@ from .terminal import terminal
     "timed",
     metavar="MODEL",
     shell_complete=complete_model,
-    help=f"Ask this model the first {FIRST} requests, and estimate the time of the study. The answers are stored, and "
+    help=f"Ask this model the first {FIRST} requests of each stage, and estimate the time of the study. The answers are stored, and "
     "the run can be resumed.",
 )
 @store_option
@@ -133,7 +133,8 @@ def _show_time(catalogue: Catalogue, study: Study, store: str, stage: StagePlan)
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     with Store(store, later=True) as opened:
         found = asyncio.run(time_first(catalogue, study, opened, stage, command))
-    echo(found.words(stage))
+    for line in found.lines():
+        echo(line)
     if not found.whole:
         echo(f"The answers are stored: `prejudge run` uses them, or `prejudge resume {found.run}`.")
 

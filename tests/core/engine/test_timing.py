@@ -1,39 +1,118 @@
-"""How long a study takes, from its first answers."""
+"""How long a study takes, from its first answers, stage by stage."""
 
 from __future__ import annotations
 
 import asyncio
 
+import polars as pl
 import pytest
-from fakes import FakeModel
+from fakes import CountProbe, CountStage, FakeModel, ask, fake_catalogue
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.contracts import Trial
+from prejudge.core.engine.later import Grown
 from prejudge.core.engine.plan import plan
-from prejudge.core.engine.timing import Timed, _timed, duration, time_first
+from prejudge.core.engine.timing import Part, Timed, duration, part_of, time_first
 from prejudge.core.store import get_run
 
 
-def timed(catalogue, store, first=12, **options):
-    study = catalogue.study("count", {"subject": "fake"}, options)
+def timed(catalogue, store, first=12, name="count", **options):
+    study = catalogue.study(name, {"subject": "fake"}, options)
     (stage,) = plan(catalogue, study, store)
-    return asyncio.run(time_first(catalogue, study, store, stage, first=first)), stage
+    return asyncio.run(time_first(catalogue, study, store, stage, first=first))
+
+
+def grown(came=(), left=0, remote=False):
+    return Grown(stage="s", left=left, came=list(came), remote=remote)
 
 
 def test_first_answers_are_kept_and_the_run_goes_on(catalogue, store, run_study):
     FakeModel.delay = 0.02
-    found, stage = timed(catalogue, store, n=200)
-    assert not found.whole and 0 < found.asked <= 12 and found.asked == sum(len(one.asked) for one in FakeModel.made)
-    assert found.rate > 0 and found.left(stage) == (200 - found.asked) / found.rate
+    found = timed(catalogue, store, n=200)
+    (part,) = found.parts
+    assert not found.whole and 0 < part.asked <= 12 and part.asked == sum(len(one.asked) for one in FakeModel.made)
+    assert part.rate > 0 and part.seconds == (200 - part.asked) / part.rate
     assert get_run(store, found.run).state == "interrupted"
-    assert f"{200 - found.asked} requests" in found.words(stage)
+    assert any(f"{200 - part.asked} requests" in line for line in found.lines())
     run_study(n=200)
-    assert len(FakeModel.made[-1].asked) == 200 - found.asked
+    assert len(FakeModel.made[-1].asked) == 200 - part.asked
 
 
 def test_study_that_is_smaller_than_the_trial_is_whole(catalogue, store):
-    found, stage = timed(catalogue, store, n=3)
-    assert found.whole and found.left(stage) == 0.0 and "nothing is left" in found.words(stage)
-    again, stage = timed(catalogue, store, n=3)
-    assert again.whole and not again.asked
+    for _ in range(2):
+        found = timed(catalogue, store, n=3)
+        assert found.whole and not found.parts and "nothing is left" in next(found.lines())
+
+
+class Each(CountStage):
+    """Three questions for each answer, and five that depend on none; it needs a row for each question before it."""
+
+    name, role = "each", "judge"
+
+    def trials(self, earlier):
+        rows = earlier["count"]
+        assert rows.height == self._options.n
+        yield from (Trial(f"own{i}", {"number": i, "parity": "own"}, ask(f"own {i}")) for i in range(5))
+        for row in rows.filter(pl.col("status") == "ok").iter_rows(named=True):
+            for i in range(3):
+                name = f"{row['number']}.{i}"
+                yield Trial(name, {"number": row["number"], "parity": "each"}, ask(f"each {name}"))
+
+
+class Last(Each):
+    """One question for each answer of the stage before, whatever the first one said."""
+
+    name, role = "last", "subject"
+
+    def trials(self, earlier):
+        for row in earlier["each"].filter(pl.col("status") == "ok").iter_rows(named=True):
+            yield Trial(row["trial"], {"number": row["number"], "parity": "x"}, ask(f"last {row['trial']}"))
+
+
+class Chained(CountProbe):
+    def stages(self, options):
+        return [CountStage(options), Each(options), Last(options)]
+
+
+@pytest.fixture
+def chained():
+    FakeModel.made.clear()
+    entry = StudyEntry(probe="chained", metrics={"mean": {}}, roles={"judge": "other"})
+    found = fake_catalogue(chained=entry)
+    found.plugins.offers["probe"]["chained"] = Registered(Plugged("chained", Chained), "tests")
+    return found
+
+
+def test_later_stages_are_asked_in_part_and_their_number_is_extrapolated(chained, store):
+    found = timed(chained, store, name="chained", n=200)
+    first, each, last = found.parts
+    assert [part.grown.stage for part in found.parts] == ["count", "each", "last"]
+    answered = 200 - first.grown.left
+    # What does not depend on answers is counted once: 5 and 3 for each of 200, without those asked now.
+    assert (each.grown.driver, each.grown.seen, each.grown.of) == ("count", answered, 200)
+    assert each.grown.left + each.asked == pytest.approx(605) and 0 < each.asked <= 12
+    assert (last.grown.driver, last.grown.seen, last.grown.of) == ("each", each.asked, pytest.approx(605))
+    assert last.grown.left + last.asked == pytest.approx(605)
+    lines = list(found.lines())
+    assert "extrapolated" not in lines[0] and "measured" in lines[1] and "extrapolated" in lines[1]
+    assert lines[-1].startswith("In all about") and len(lines) == 4
+    assert get_run(store, found.run).state == "interrupted"
+
+
+def test_run_after_it_uses_the_answers_of_every_stage(chained, store):
+    asked = sum(part.asked for part in timed(chained, store, name="chained", n=60).parts)
+    before = sum(len(model.asked) for model in FakeModel.made)
+    assert before == asked
+    again = timed(chained, store, first=10_000, name="chained", n=60)
+    assert again.whole
+    assert sum(len(model.asked) for model in FakeModel.made) == 60 + 185 + 185
+
+
+def test_stage_that_follows_from_no_answer_yet_is_said_so():
+    found = Timed("r", whole=False, parts=(Part(grown(left=4), 2, 0.1, 2.0), Part(grown(left=None))))
+    lines = list(found.lines())
+    assert "not known" in lines[1] and "without stage s" in lines[2]
 
 
 @pytest.mark.parametrize(
@@ -45,18 +124,17 @@ def test_study_that_is_smaller_than_the_trial_is_whole(catalogue, store):
     ],
 )
 def test_pace_is_that_after_the_first_answers(came, rate):
-    assert _timed("r", came, whole=False).rate == rate
+    assert part_of(grown(came)).rate == rate
 
 
 def test_answers_of_an_endpoint_that_come_together_are_no_pace():
     together = [(2.0, 1), (2.01, 32), (2.02, 48)]
-    assert _timed("r", together, whole=False, remote=True).rate == 48 / 2.02
+    assert part_of(grown(together, remote=True)).rate == 48 / 2.02
 
 
-def test_without_an_answer_no_time_is_stated(catalogue, store):
-    study = catalogue.study("count", {"subject": "fake"}, {})
-    (stage,) = plan(catalogue, study, store)
-    assert "not known" in Timed("r", 0, 0.0, None, False).words(stage)
+def test_without_an_answer_no_time_is_stated():
+    lines = list(Timed("r", whole=False, parts=(part_of(grown(left=9)),)).lines())
+    assert "not known" in lines[0] and "resume r" in lines[1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,211 @@
+"""How long the stages take whose requests depend on earlier answers: for `plan --time`.
+
+From the answers that there are so far, the requests of the next stage are made, and a few of them, spread over all, are
+asked. How many there will be is on the line through the number with half of those answers and the number with all of
+them, so that requests that do not depend on answers, such as reference sentences, are counted once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+import polars as pl
+
+from ..catalogue.study import Catalogue, Study
+from ..contracts import Stage, Trial
+from ..contracts.adapter import ModelAdapter
+from ..contracts.canonical import encode, identity_digest
+from ..store import Found, Store, get_run
+from ..workers.remote import open_adapters
+from .asking import Keyed
+from .counts import Counts
+from .ledger import Ledger
+from .limiter import Limiters
+from .observations import TRIALS, gather_observations
+from .scheduler import Scheduler
+
+Came = list[tuple[float, int]]
+"""Seconds after the first request, and how many answers had come by then."""
+
+
+class Grown(msgspec.Struct, frozen=True):
+    """What is left to ask of a stage."""
+
+    stage: str
+    left: float | None
+    """Requests; None where no answer tells, as no request follows from those that there are."""
+    came: Came
+    """When the answers came that were asked for now."""
+    remote: bool
+    """Whether an endpoint gave them."""
+    driver: str = ""
+    """The stage on whose answers it was extrapolated; empty: it was counted."""
+    seen: int = 0
+    """Answers of that stage so far."""
+    of: float = 0.0
+    """Its trials."""
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """The trials of a stage that follow from the answers so far, and their answers."""
+
+    stage: Stage
+    trials: Sequence[Trial]
+    keys: Sequence[bytes]
+    found: Mapping[bytes, Found]
+    responses: Mapping[int, str]
+    total: float
+    """Trials with all answers of earlier stages."""
+
+    @property
+    def seen(self) -> int:
+        """Return how many trials have an answer."""
+        return sum(key in self.found for key in self.keys)
+
+    def halved(self) -> _Known:
+        """Return it as if every second answer had not come."""
+        return msgspec.structs.replace(self, found=dict(list(self.found.items())[::2]))
+
+    def frame(self, store: Store) -> pl.DataFrame:
+        """Return the observations."""
+        found = [self.found.get(key) for key in self.keys]
+        part = {
+            "trial": [trial.id for trial in self.trials],
+            "factors": [encode(trial.factors).decode() for trial in self.trials],
+            "key": list(self.keys),
+            "status": [None if one is None else one.status for one in found],
+            "response": [None if one is None else self.responses[one.exchange_id] for one in found],
+        }
+        return gather_observations(self.stage, [pl.DataFrame(part, schema=TRIALS)], {}, store.blob)
+
+
+class _Earlier(Mapping[str, pl.DataFrame]):
+    """Observations by stage, which takes down what was read."""
+
+    def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        self._frames = frames
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        self.read.add(name)
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+
+async def time_stages(
+    catalogue: Catalogue, study: Study, store: Store, run: str, measured: Mapping[str, Came], most: int
+) -> list[Grown]:
+    """Return what is left to ask of each stage; of a stage that was not `measured`, at most so many are asked now."""
+    adapters = await open_adapters(catalogue, study.roles.values(), None)
+    limiters = Limiters()
+    for adapter in adapters.values():
+        adapter.bind(limiters.services(adapter, store))
+    ledger = Ledger(store, get_run(store, run).id)
+    try:
+        work = _Work(store, ledger, limiters, most)
+        for stage in catalogue.instrument(study).stages():
+            await work.see(stage, adapters[study.roles[stage.role]], measured.get(stage.name))
+        return work.grown
+    finally:
+        await ledger.aclose()
+        for adapter in adapters.values():
+            await adapter.aclose()
+
+
+class _Work:
+    def __init__(self, store: Store, ledger: Ledger, limiters: Limiters, most: int) -> None:
+        self.store, self.ledger, self.limiters, self.most = store, ledger, limiters, most
+        self.known: dict[str, _Known] = {}
+        self.frames: dict[str, pl.DataFrame] = {}
+        self.grown: list[Grown] = []
+
+    async def see(self, stage: Stage, adapter: ModelAdapter, measured: Came | None) -> None:
+        """Count what is left of a stage, and ask a little of it unless its pace is known."""
+        came: Came = list(measured or ())
+        clock = Clock(came)
+        scheduler = Scheduler(
+            adapter=adapter,
+            ledger=self.ledger,
+            model_id=await self.ledger.ensure_model(adapter.identity),
+            identity=identity_digest(adapter.identity),
+            on_progress=clock.update,
+            limiter=self.limiters.of(adapter),
+        )
+        earlier = _Earlier(self.frames)
+        trials = list(stage.trials(earlier))
+        keyed = [scheduler.key(trial.request) for trial in trials]
+        found = await self.ledger.find([one.key for one in keyed])
+        missing = list({one.key: one for one in keyed if one.key not in found}.values())
+        driver = self._driver(earlier.read)
+        left, total = await self._grow(stage, scheduler, driver, len(missing), len(trials))
+        asked = 0
+        try:
+            if missing and measured is None:
+                clock.begin()
+                answers = await scheduler.settle(_spread(missing, self.most))
+                found, asked = found | answers, len(answers)
+        finally:
+            await scheduler.aclose()
+        responses = await self.ledger.responses({one.exchange_id for one in found.values()})
+        known = _Known(stage, trials, [one.key for one in keyed], found, responses, total)
+        self.known[stage.name], self.frames[stage.name] = known, known.frame(self.store)
+        self.grown.append(
+            Grown(
+                stage=stage.name,
+                left=None if left is None else max(0.0, left - asked),
+                came=came,
+                remote=adapter.endpoint is not None,
+                driver="" if driver is None else driver.stage.name,
+                seen=0 if driver is None else driver.seen,
+                of=0.0 if driver is None else driver.total,
+            )
+        )
+
+    def _driver(self, read: Iterable[str]) -> _Known | None:
+        """Return the earlier stage of which the smallest share is answered, of those that were read; None: all is."""
+        cut = [known for name in read if (known := self.known[name]).seen < known.total]
+        return max(cut, key=lambda known: known.total / max(1, known.seen), default=None)
+
+    async def _grow(
+        self, stage: Stage, scheduler: Scheduler, driver: _Known | None, missing: int, trials: int
+    ) -> tuple[float | None, float]:
+        """Return the requests without an answer and the trials that a stage has with all answers of earlier ones."""
+        if driver is None:
+            return missing, trials
+        if driver.seen < 2 or not trials:
+            return None, trials
+        half = driver.halved()
+        frames = self.frames | {driver.stage.name: half.frame(self.store)}
+        keys = [scheduler.key(trial.request).key for trial in stage.trials(frames)]
+        fewer = len(set(keys) - (await self.ledger.find(keys)).keys())
+        more = (driver.total - driver.seen) / max(1, driver.seen - half.seen)
+        return missing + max(0, missing - fewer) * more, trials + max(0, trials - len(keys)) * more
+
+
+class Clock:
+    """Takes down when answers came."""
+
+    def __init__(self, came: Came) -> None:
+        self.came = came
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with the first request."""
+        self._began = time.monotonic()
+
+    def update(self, counts: Counts) -> None:
+        """Receive the counts of a stage."""
+        if counts.asked and (not self.came or counts.asked > self.came[-1][1]):
+            self.came.append((time.monotonic() - self._began, counts.asked))
+
+
+def _spread(keyed: Sequence[Keyed], most: int) -> list[Keyed]:
+    """Return at most so many, as far apart as they can be."""
+    return [keyed[place * len(keyed) // most] for place in range(most)] if len(keyed) > most else list(keyed)
