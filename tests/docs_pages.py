@@ -73,6 +73,8 @@ def commands_of(page: Path) -> list[str]:
 def told_commands() -> Iterator[tuple[str, str]]:
     """Yield page and text of each command that stands in a sentence, or in a block that is only text."""
     for page in PAGES:
+        if "Written by `make reference`" in page.read_text("utf-8"):
+            continue  # from the commands themselves
         for block in blocks_of(page):
             if block.language == "text":
                 yield from ((name_of(page), line) for line in block.text.splitlines() if line.startswith("prejudge "))

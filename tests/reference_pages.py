@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from prejudge.core.contracts import Options
 from prejudge.core.contracts.estimates import COMMON, Measure
 from prejudge.core.statistics import MarginOptions
 
+from .reference_commands import commands_page, exits_page
+from .reference_tables import WRITTEN, line, table
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
-WRITTEN = "<!-- Written by `make reference` from the code. Do not edit. -->"
 FAMILIES = {
     "Models of Hugging Face and vLLM": ("hf-masked", "hf-causal", "hf-classifier", "hf-encoder", "hf-vlm", "vllm"),
     "Endpoints": ("openai", "openai-responses", "anthropic", "gemini", "bedrock", "any-llm"),
@@ -51,7 +53,7 @@ def rows_of(kind: str, name: str, plugins: Plugins) -> list[Row]:
 
 def _fields(options: type[Options]) -> list[Row]:
     meanings = TOLD | field_docs(options)
-    return [(field.name, _default(field), _line(meanings[field.name])) for field in msgspec.structs.fields(options)]
+    return [(field.name, _default(field), line(meanings[field.name])) for field in msgspec.structs.fields(options)]
 
 
 def _default(field: Any) -> str:
@@ -74,17 +76,6 @@ def _plain(value: Any) -> str:
         shown = [str(one) for one in value]
         return ", ".join(shown if len(shown) <= 6 else [*shown[:3], "..."])
     return str(value) if len(str(value)) <= 40 else f"{str(value)[:37]}..."
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a table in Markdown."""
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{' --- |' * len(heads)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def merged(kind: str, names: Sequence[str], plugins: Plugins) -> Iterator[tuple[str, str, str, str]]:
@@ -180,13 +171,19 @@ def measures_page(plugins: Plugins) -> str:
     for name in sorted(plugins.offers["metric"]):
         found[f"`{name}`"] = plugins.load("metric", name)().measures
     for title, measures in found.items():
-        rows = [(f"`{n}`", m.label, m.unit or "1", _line(m.meaning)) for n, m in measures.items()]
+        rows = [(f"`{n}`", m.label, m.unit or "1", line(m.meaning)) for n, m in measures.items()]
         if rows:
             lines += ["", f"## {title}", "", *table(("name", "label", "unit", "meaning"), rows)]
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"settings.md": settings_page, "options.md": options_page, "measures.md": measures_page}
+PAGES = {
+    "settings.md": settings_page,
+    "options.md": options_page,
+    "measures.md": measures_page,
+    "commands.md": lambda plugins: commands_page(),
+    "exit-codes.md": lambda plugins: exits_page(),
+}
 
 
 @cache

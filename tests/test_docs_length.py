@@ -9,11 +9,17 @@ from .docs_pages import PAGES, ROOT, name_of, words
 WRITTEN_BY = {
     "docs/calibration.md": "make calibrate",
     "docs/licences.md": "make licences",
+    "docs/reference/commands.md": "make reference",
+    "docs/reference/exit-codes.md": "make reference",
     "docs/reference/measures.md": "make reference",
     "docs/reference/options.md": "make reference",
     "docs/reference/settings.md": "make reference",
 }
-"""Pages that a program writes, and what they say of it."""
+"""Pages that a program writes, and what they say of it.
+
+A reference is looked up and grows with the code, so that it does not count as running text; its words are those of
+`--help` and of docstrings. tests/test_reference_pages.py and tests/test_licences.py hold each to the code.
+"""
 LOOKED_UP = {"docs/errors.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py holds this one to the code."""
 MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 950}

@@ -107,8 +107,8 @@ def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
     factors = catalogue.instrument(study).every_stage()[0].factors
     return UsageError(
         f"study {study.name!r} does not say which trials belong together, so that {limit.words} could break pairs. Use "
-        f"its own options, or add to its file a table [limit] with unit = [...], the factors that name a unit, of which "
-        f"all trials or none are asked. Its factors are {', '.join(factors)}.",
+        "its own options, or add to its file a table [limit] with unit = [...], the factors that name a unit, all "
+        f"trials of which are asked or none. Its factors are {', '.join(factors)}.",
         code="limit.undeclared",
         factors=tuple(factors),
     )

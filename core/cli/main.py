@@ -1,8 +1,6 @@
 """The command group. An error is one line and exit code 2; `--debug` shows the traceback.
 
-Exit codes: 0 done; 1 a check failed (`cache verify`, `gate`, `recheck`), or no answer of a stage could be read; 2 an
-error that the user can fix, or an interrupted run; 3 a run that spent its budget; 4 a run that was left while its
-batches are with the provider (`--no-wait`); 5 a gate that no rule fails, but for which the data are too few.
+Exit codes: see `exits.py`.
 """
 
 from __future__ import annotations

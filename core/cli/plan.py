@@ -54,8 +54,8 @@ from .terminal import terminal
     "timed",
     metavar="MODEL",
     shell_complete=complete_model,
-    help=f"Ask this model the first {FIRST} requests of each stage, and estimate the time of the study. The answers are stored, and "
-    "the run can be resumed.",
+    help=f"Ask this model the first {FIRST} requests of each stage, and estimate the time of the study. The answers "
+    "are stored, and the run can be resumed.",
 )
 @store_option
 @registry_option

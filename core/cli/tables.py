@@ -32,8 +32,21 @@ from .shared import (
 
 @click.command()
 @run_argument
-@click.option("--format", "kind", type=click.Choice(get_args(Format)), default="csv", show_default=True)
-@click.option("--what", type=click.Choice(["estimates", "observations"]), default="estimates", show_default=True)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(get_args(Format)),
+    default="csv",
+    show_default=True,
+    help="Format of the file.",
+)
+@click.option(
+    "--what",
+    type=click.Choice(["estimates", "observations"]),
+    default="estimates",
+    show_default=True,
+    help="The measures, or one row per trial.",
+)
 @click.option("--metric", "metrics", multiple=True, help="Estimates of this measure only. Repeatable.")
 @click.option(
     "--group",

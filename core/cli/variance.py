@@ -39,7 +39,7 @@ from .terminal import terminal
 @store_option
 @runs_option
 @registry_option
-def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **given: Any) -> int:
+def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **given: Any) -> None:
     """Show where the variance of a measure comes from: templates, words, order, model ... and what to ask more of.
 
     RUN is a run, or several runs of one study on different models. Only the store is read.
@@ -60,7 +60,6 @@ def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **give
     with Store(given["store"], writable=False) as store:
         found = analyse(catalogue, store, names, choice)
     show(found, write_variance(found, Path(given["runs"])))
-    return 0
 
 
 def _split(text: str) -> tuple[str, ...]:
