@@ -112,7 +112,8 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
         yield from ("", "## Trained models", "")
         yield (
             "Studies of trained models. A model stays the same, with its leans to the words at hand; the items of each "
-            "study are drawn anew. The number that is shown most often, with the mean of its value."
+            "study are drawn anew, and a study that draws no items has one. The number that is shown most often, with "
+            "the mean of its value."
         )
         yield ""
         yield from _table(

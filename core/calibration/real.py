@@ -1,7 +1,8 @@
 """Studies of trained reference models: one fixed model, and items that are drawn anew for each study.
 
 A model of the gallery is another one in each study. A trained model stays the same, with all leans that it has to the
-words at hand, so that its studies differ by the items that the probe draws (its option `seed`).
+words at hand, so that its studies differ by the items that the probe draws (its option `seed`). Where a probe draws no
+items every study would be the same: then there is one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 from ..catalogue.certificates import Group
 from ..catalogue.study import SUBJECT
 from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import ModelError, UsageError
+from ..contracts.errors import ModelError
 from ..contracts.records import AnyResponse
 from .bench import Bench, Sent
 from .campaign import Campaign, Cell, Done, Journal
@@ -39,17 +40,7 @@ class Trained:
     """A trained model, over all of its studies."""
 
     def __init__(self, campaign: Campaign, name: str) -> None:
-        """Load the model.
-
-        Raises:
-            UsageError: the probe draws no items by a seed, so that every study of one model would be the same.
-        """
-        if DRAWN_BY not in campaign.bench.instrument.options.__struct_fields__:
-            raise UsageError(
-                f"the studies of {name!r} would all be the same: the probe {campaign.study.probe!r} has no option "
-                f"{DRAWN_BY!r} that draws items.",
-                code="calibration.real",
-            )
+        """Load the model."""
         self.campaign, self.name = campaign, name
         self.strength = campaign.entry.calibration.real.get(name, 0.0)
         self._models = {
@@ -61,14 +52,22 @@ class Trained:
     def one(self, seed: int) -> Done:
         """Ask, read and measure one study, whose items are drawn by this seed."""
         study = self.campaign.study
-        drawn = msgspec.structs.replace(study, options={**study.options, DRAWN_BY: seed})
+        drawn = study
+        if draws_items(self.campaign):
+            drawn = msgspec.structs.replace(study, options={**study.options, DRAWN_BY: seed})
         bench = _Known(self.campaign.catalogue, drawn)
         bench.answers = self._answers
         return self.campaign.measured(bench, self._models, self.name, seed, self.strength)
 
 
+def draws_items(campaign: Campaign) -> bool:
+    """Return whether the probe draws items by a seed, so that studies of one model differ."""
+    return DRAWN_BY in campaign.bench.instrument.options.__struct_fields__
+
+
 def conduct_real(campaign: Campaign, journal: Journal, studies: int) -> Iterator[Done]:
     """Make the studies of the trained models that are not done, record each, and yield it."""
+    studies = studies if draws_items(campaign) else min(studies, 1)
     for name, strength in campaign.entry.calibration.real.items():
         left = [seed for seed in range(studies) if (name, strength, seed) not in journal.done]
         trained = Trained(campaign, name) if left else None

@@ -394,9 +394,13 @@ def test_answers_of_a_trained_model_are_those_of_a_study_that_knows_none() -> No
     assert found == [Trained(own, "simulated-biased").one(seed).numbers for seed in (0, 1)]
 
 
-def test_a_study_without_a_draw_of_items_has_no_studies_of_trained_models() -> None:
-    with raises_code(UsageError, "calibration.real"):
-        Trained(with_trained("bistereo-tuples"), "simulated-fair")
+def test_a_study_without_a_draw_of_items_has_one_study_of_a_trained_model(tmp_path: Path) -> None:
+    own = with_trained("bistereo-tuples", **{"simulated-biased": 1.0})
+    journal = Journal(tmp_path / "j.jsonl", own.opening({}))
+    (made,) = conduct_real(own, journal, 3)
+    plain = own.measured(own.bench, {"subject": own.catalogue.adapter("simulated-biased")}, "simulated-biased", 0, 1.0)
+    assert made.numbers == plain.numbers and made.null == "simulated-biased"
+    assert [group.studies for group in real_groups(own, journal, 3)] == [1]
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
