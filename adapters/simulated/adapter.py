@@ -37,6 +37,7 @@ from ...core.contracts.records import (
 )
 from .answers import Answers
 from .habits import Habits
+from .masks import read_masks
 from .noise import Leans, Noise
 from .pictures import face_in
 from .planted import ANALOGIES, HABITS, NUISANCES, Planted
@@ -136,6 +137,9 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     blanks: str | None = None
     """A TOML file of pairs of words by domain; in sentences with a BLANK they replace the four lists above. None uses
     the lists above."""
+    masks: str | None = None
+    """A CSV file of sentences with a `<MASK>`, and of the `stereotype` and its `opposite` that complete them (columns
+    `masked`, `stereotype`, `opposite`). `strength` is the log-odds of the stereotype."""
     dimension: Positive = 64
     """Length of embeddings."""
     refusal_rate: Share = 0.0
@@ -167,19 +171,24 @@ class Simulated(ModelAdapter):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
         lists = {name: getattr(chosen, name) for name in LISTS}
         words = shared_lists(_named(lists, chosen.varying))
+        masks = {} if chosen.masks is None else read_masks(chosen.masks)
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
         self._noise = Noise(chosen.seed)
         self._habits = Habits(planted, Leans(self._noise, planted.correlation, planted.unequal))
-        self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits)
+        self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits, masks)
         blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
         if blanks:
             words = shared_lists(_named(blanks, BLANKS_VARYING))
-            self._blanks = Answers(planted, self._noise, words, tuple(blanks[name] for name in LISTS), self._habits)
+            self._blanks = Answers(
+                planted, self._noise, words, tuple(blanks[name] for name in LISTS), self._habits, masks
+            )
+        more = {f"blanks {name}": words for name, words in blanks.items()}
+        more |= {f"mask {name}": tuple(sentence) for name, sentence in masks.items()}
         self.identity = Identity(
             adapter="simulated",
             version=LEANING if planted.leans or planted.correlation or planted.unequal else VERSION,
             model=chosen.model,
-            digest=_digest({**lists, "varying": chosen.varying, **{f"blanks {k}": v for k, v in blanks.items()}}),
+            digest=_digest({**lists, "varying": chosen.varying} | more),
             settings=_settings(planted, chosen.seed),
         )
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)

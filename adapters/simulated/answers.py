@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -56,6 +56,7 @@ from .choices import Choice, Listed, listed
 from .completions import Completions, begun
 from .habits import UNREADABLE, Habits
 from .inferences import Inference, inference_in
+from .masks import Masked, masked_in
 from .noise import LARGEST, Leans, Noise
 from .pictures import Faces, squares
 from .planted import Planted
@@ -82,10 +83,16 @@ class Answers:
     """One method per operation; each response depends on its request alone."""
 
     def __init__(
-        self, planted: Planted, noise: Noise, lists: Lists, subjects: tuple[Sequence[str], ...], habits: Habits
+        self,
+        planted: Planted,
+        noise: Noise,
+        lists: Lists,
+        subjects: tuple[Sequence[str], ...],
+        habits: Habits,
+        masks: Mapping[str, Masked],
     ) -> None:
-        """Take the numbers, the noise, the lists, the words that an answer may name, and the habits."""
-        self._habits = habits
+        """Take the numbers, the noise, the lists, the words that an answer may name, the habits, and known masks."""
+        self._habits, self._masks = habits, masks
         self._planted, self._noise, self._lists, self._subjects = planted, noise, lists, subjects
         # Keeps every log-probability below 0, which is where those of a real model are.
         self._floor = (
@@ -236,11 +243,27 @@ class Answers:
         if (sentence := begun(prompt)) is not None:
             words = self._completions.choices(sentence)
             return [word.answer for word in words], self._completions.scores(sentence)
+        if (masked := masked_in(prompt, self._masks)) is not None:
+            return [choice.answer for choice in masked.choices], self._completed(masked)
         found = listed(prompt)
         if found is None:
             named = Listed(prompt, tuple(self._named(prompt, request)))
             return [choice.answer for choice in named.choices], self._fits(named, request.messages)
         return [choice.answer for choice in found.choices], self._scores(found, request.messages)
+
+    def _completed(self, masked: Masked) -> list[float]:
+        """Return the scores of a stereotype and of its opposite: the bias, and leans of the item and of its words."""
+        planted, leans, own = self._planted, self._leans, self._noise.normal("item", masked.masked)
+        half = (planted.strength + planted.noise * own + self._habits.drift) / 2
+        if planted.item_spread:
+            half += planted.item_spread * leans.of("item lean", masked.masked) / 2
+        return [
+            sign * half
+            + planted.group_spread * leans.mean("group lean", masked.filled(text))
+            + planted.word_spread * leans.mean("word lean", masked.filled(text))
+            + self._habits.text(text)
+            for sign, text in ((1, masked.stereotype), (-1, masked.opposite))
+        ]
 
     def _scores(self, found: Listed, prompt: Prompt) -> list[float]:
         """Return the scores of listed options, habits included."""

@@ -1,0 +1,63 @@
+"""Sentences with a `<MASK>`, which `simulated` completes with a stereotype or with its opposite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.inputs import file_bytes
+from .choices import Choice
+
+COLUMNS = ("masked", "stereotype", "opposite")
+_QUOTED = re.compile(r'"([^"\n]*<MASK>[^"\n]*)"')
+_WORD = re.compile(r"[\w'-]+")
+
+
+class Masked(NamedTuple):
+    """A sentence with a mask, and its two completions."""
+
+    masked: str
+    stereotype: str
+    opposite: str
+
+    @property
+    def choices(self) -> list[Choice]:
+        """Return both completions, as the JSON object that is asked for."""
+        return [Choice(_object(text), text) for text in (self.stereotype, self.opposite)]
+
+    def filled(self, text: str) -> tuple[str, ...]:
+        """Return the words of a completion that the sentence does not have: whom it is about."""
+        known = set(_WORD.findall(self.masked.lower()))
+        return tuple(word for word in _WORD.findall(text.lower()) if word not in known)
+
+
+def read_masks(path: str) -> dict[str, Masked]:
+    """Return the sentences of a CSV file with the columns `masked`, `stereotype` and `opposite`.
+
+    Raises:
+        ModelLoadError: the file cannot be read, lacks a column or has no sentence.
+    """
+    try:
+        rows = [*csv.DictReader(io.StringIO(file_bytes(path).decode()))]
+        found = {row["masked"]: Masked(*(row[name] for name in COLUMNS)) for row in rows}
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise ModelLoadError(f"cannot read sentences from masks = {path!r}: {error}.", code="model.option") from None
+    if not found:
+        raise ModelLoadError(f"masks = {path!r} has no sentences: give {', '.join(COLUMNS)}.", code="model.option")
+    return found
+
+
+def masked_in(prompt: str, masks: Mapping[str, Masked]) -> Masked | None:
+    """Return the first quoted sentence with a mask, if it is known."""
+    found = _QUOTED.search(prompt) if masks else None
+    return None if found is None else masks.get(found[1])
+
+
+def _object(text: str) -> str:
+    return msgspec.json.encode({"predicted_sentence": text}).decode()
