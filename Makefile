@@ -73,7 +73,7 @@ chaos: $(VENV)/.dev
 
 # Slow: certificates of the built-in studies that need no data (some hours; each takes up where it stopped), beside the
 # studies and in their pages. With PREJUDGE_SHARED_DATA also of those that need data which are not included.
-CERTIFIED := bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa dora-t2t attractiveness
+CERTIFIED := bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa dora-t2t attractiveness indicasa
 certificates: $(VENV)/.dev
 	for study in $(CERTIFIED); do \
 		$(BIN)/prejudge calibrate $$study --jobs 2 --out .build/certificates || exit 1; done
@@ -108,8 +108,8 @@ bench-encoder: $(VENV)/.dev
 bench-gpu: $(VENV)/.dev
 	$(BIN)/python benchmarks/gpu.py
 
-# Slow: some minutes on two quiet cores, and eight of one core for the tables about leans (`calibrate.py --leans`).
-calibrate: $(VENV)/.dev
+# Slow: the certificates, some minutes on two quiet cores, and eight of one core for the tables about leans (`calibrate.py --leans`).
+calibrate: certificates
 	$(BIN)/python benchmarks/calibrate.py --write docs/calibration.md
 	$(BIN)/python benchmarks/resampling.py
 	$(BIN)/python benchmarks/calibrate_attractiveness.py
