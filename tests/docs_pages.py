@@ -47,8 +47,9 @@ def blocks(language: str) -> list[Block]:
 
 
 def words(text: str) -> int:
-    """Return the number of words: what has a letter or a figure, without comments."""
-    shown = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    """Return the number of words: what has a letter or a figure, without comments and what a program writes."""
+    own = re.sub(r"<!--[^>]*: written by .*?<!-- end of ", "<!-- ", text, flags=re.S)
+    shown = re.sub(r"<!--.*?-->", "", own, flags=re.S)
     return sum(re.search(r"[^\W_]", word) is not None for word in shown.split())
 
 

@@ -122,6 +122,9 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     """Share of answers and of classes that are drawn with equal chances, whatever was asked: a noisy judge."""
     same_samples: bool = False
     """Give one draw to all samples of a prompt, as a cache in front of a model does."""
+    scenes: bool = False
+    """Say in the comment of each drawing whom its prompt is about and what else it shows, and describe such drawings by
+    that, with words that are associated with some people by `strength`. Otherwise drawings show nothing."""
     seed: int = 0
     """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE

@@ -58,8 +58,9 @@ from .habits import UNREADABLE, Habits
 from .inferences import Inference, inference_in
 from .masks import Masked, masked_in
 from .noise import LARGEST, Leans, Noise
-from .pictures import Faces, squares
+from .pictures import Faces, only_image, squares
 from .planted import Planted
+from .scenes import Scenes
 from .words import CACHED, CLASH, NEITHER, WORD, Lists, Signs, clashes, images_of, scored_words, words_of
 
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -106,6 +107,8 @@ class Answers:
         self._vector = lru_cache(CACHED)(self._word_vector)
         self._faces = Faces(noise, self._leans, planted)
         self._completions = Completions(noise, planted.strength, planted.spread, planted.noise)
+        amounts = planted.strength, planted.spread, planted.noise
+        self._scenes = Scenes(noise, self._completions, amounts) if planted.scenes else None
         self.services = Services()
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
@@ -132,6 +135,9 @@ class Answers:
         draws = self._noise.draws(asked)
         if draws.refusal < self._habits.refusal_rate(self._lists.signs(prompt).described):
             return Generation(text=REFUSAL, status="refused", finish_reason="refusal", usage=usage)
+        if (told := self._described(request, asked)) is not None:
+            text, reason = _cut(told, request)
+            return Generation(text=text, finish_reason=reason, usage=usage)
         answers, scores = self._alternatives(prompt, request)
         errs = self._errs(asked)
         chosen = _choose(
@@ -177,7 +183,8 @@ class Answers:
         encoded = _encode(request)
         if self._noise.draws(encoded).refusal < self._planted.refusal_rate:
             return Drawing(image=None, status="filtered")
-        data = squares(self._noise.key("image", encoded.decode()), request.width, request.height)
+        comment = self._scenes.drawn(request.prompt, encoded).comment if self._scenes else ""
+        data = squares(self._noise.key("image", encoded.decode()), request.width, request.height, comment)
         keep = self.services.keep
         return Drawing(image=keep(data, "image/png") if keep else hashlib.sha256(data).hexdigest())
 
@@ -250,6 +257,13 @@ class Answers:
             named = Listed(prompt, tuple(self._named(prompt, request)))
             return [choice.answer for choice in named.choices], self._fits(named, request.messages)
         return [choice.answer for choice in found.choices], self._scores(found, request.messages)
+
+    def _described(self, request: Generate, asked: bytes) -> str | None:
+        """Return the description of a drawing that says what it shows; None where there is none."""
+        if self._scenes is None or (image := only_image(request.messages)) is None:
+            return None
+        scene = self._scenes.seen(image, self.services.blobs)
+        return None if scene is None else self._scenes.described(scene, image, asked)
 
     def _completed(self, masked: Masked) -> list[float]:
         """Return the scores of a stereotype and of its opposite: the bias, and leans of the item and of its words."""

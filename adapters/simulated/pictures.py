@@ -64,7 +64,7 @@ class Faces:
 
     def seen(self, prompt: Prompt, blobs: Blobs | None) -> Face | None:
         """Return the drawn face of a prompt with one picture; None if there is none, or its bytes are not at hand."""
-        if isinstance(prompt, str) or blobs is None or (name := _only_image(prompt)) is None:
+        if isinstance(prompt, str) or blobs is None or (name := only_image(prompt)) is None:
             return None
         if name not in self._known:
             try:
@@ -99,7 +99,14 @@ def face_in(data: bytes) -> Face | None:
     return None
 
 
-def _only_image(messages: Sequence[Message]) -> str | None:
+def comment_in(data: bytes) -> str:
+    """Return the comment of a PNG; empty if it has none."""
+    found = (text.partition(b"\0") for text in _texts(data))
+    return next((value.decode("latin-1") for keyword, _, value in found if keyword == b"Comment"), "")
+
+
+def only_image(messages: Sequence[Message]) -> str | None:
+    """Return the name of the only picture; None if there is none, or several."""
     names = [part.sha256 for message in messages for part in message.parts if isinstance(part, Image)]
     return names[0] if len(names) == 1 else None
 
@@ -116,8 +123,8 @@ def _texts(data: bytes) -> Iterator[bytes]:
         at += 12 + length
 
 
-def squares(key: int, width: int, height: int) -> bytes:
-    """Return the bytes of a PNG of 8 by 8 squares in colours drawn from the key."""
+def squares(key: int, width: int, height: int, comment: str = "") -> bytes:
+    """Return the bytes of a PNG of 8 by 8 squares in colours drawn from the key, and with a comment."""
     colours = np.random.Generator(np.random.Philox(key=key)).integers(0, 256, (SQUARES, SQUARES, 3), np.uint8)
     rows, columns = (np.arange(size) * SQUARES // size for size in (height, width))
-    return encode_png(colours[rows][:, columns].tobytes(), width, height, level=1)
+    return encode_png(colours[rows][:, columns].tobytes(), width, height, level=1, comment=comment)

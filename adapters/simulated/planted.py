@@ -31,6 +31,7 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     unreadable_share: float
     error_rate: float
     same_samples: bool
+    scenes: bool
     refusal_rate: float
     dimension: int
 
@@ -52,7 +53,7 @@ NUISANCES = (
 """What is planted beside a template's lean, and is no bias."""
 HABITS = (
     *("position_lean", "label_spread", "length_lean", "frequency_spread", "drift", "drift_after"),
-    *("refusal_lean", "unreadable_share", "error_rate", "same_samples"),
+    *("refusal_lean", "unreadable_share", "error_rate", "same_samples", "scenes"),
 )
 """Habits, which are no bias either."""
 ANALOGIES = ("analogy", "copying", "copying_other")

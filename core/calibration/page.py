@@ -12,8 +12,8 @@ from ..contracts.words import UNDEFINED, counted, number, percent
 from .gallery import FAIR
 from .rates import Response, responses, shift_of
 
-SHOWN = 12
-"""Rows of numbers under planted biases."""
+SHOWN, TOLD = 12, 6
+"""Rows of numbers under planted biases, of the whole and of the details of a study."""
 
 
 def page(certificate: Certificate, figure: str = "") -> str:
@@ -66,7 +66,18 @@ def excerpt(certificate: Certificate) -> str:
     unchanged = ("", f"Not changed by {same}.") if same else ()
     figure = f"![False positives by fair model]({FOLDER}/{certificate.study}.svg)"
     table = _table(head, rows)
-    return "\n".join([begin, "", words, "", verdict(certificate), "", *table, *unchanged, "", figure, "", end])
+    shown = [words, "", verdict(certificate), "", *table, *unchanged, *_found(certificate)]
+    return "\n".join([begin, "", *shown, "", figure, "", end])
+
+
+def _found(certificate: Certificate) -> Iterator[str]:
+    """Yield what a study finds of planted biases, of the numbers that are tested, and of trained models."""
+    tested = [one for one in responses(certificate, FAIR) if any(power is not None for power in one.power)]
+    if tested:
+        yield from ("", f"Planted in `{FAIR}`: the mean of each tested number by the bias, and power.", "")
+        yield from _table(_response_head(tested[0]), [_response_row(one) for one in tested[:TOLD]])
+    if certificate.real:
+        yield from ("", "Trained models, and the number that is shown most often:", "", *_real(certificate))
 
 
 def brief(certificate: Certificate) -> str:
@@ -116,10 +127,7 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
             "the mean of its value."
         )
         yield ""
-        yield from _table(
-            ("model", "planted", "studies", "number", "mean", "shown", "any shown"),
-            [_real_row(group) for group in certificate.real],
-        )
+        yield from _real(certificate)
     yield from ("", "## What it holds for", "")
     yield from _facts(certificate)
 
@@ -171,6 +179,11 @@ def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
         _shift(certificate, rate),
         percent(group.missing, 1),
     )
+
+
+def _real(certificate: Certificate) -> Iterator[str]:
+    head = ("model", "planted", "studies", "number", "mean", "shown", "any shown")
+    return _table(head, [_real_row(group) for group in certificate.real])
 
 
 def _real_row(group: Group) -> tuple[str, ...]:
