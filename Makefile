@@ -73,7 +73,7 @@ chaos: $(VENV)/.dev
 
 # Slow: certificates of the built-in studies that need no data (some hours; each takes up where it stopped), beside the
 # studies and in their pages. With PREJUDGE_SHARED_DATA also of those that need data which are not included.
-CERTIFIED := bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa dora-t2t attractiveness indicasa
+CERTIFIED := bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa dora-t2t dora-t2i dora-i2t attractiveness indicasa
 certificates: $(VENV)/.dev
 	for study in $(CERTIFIED); do \
 		$(BIN)/prejudge calibrate $$study --jobs 2 --out .build/certificates || exit 1; done

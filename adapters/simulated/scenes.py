@@ -21,12 +21,12 @@ from .pictures import comment_in
 
 MARK = "prejudge-scene "
 """What the comment of such a drawing begins with."""
-SHOWN, SAID = 4, 2
+SHOWN, SAID = 4, 4
 FRAME = frozenset(
     "a an the of in that this generate create make draw paint show shows image picture photo person people".split()
 )
 """Words of prompts that do not say whom a drawing is of."""
-LETTERS = "bdkm"
+LETTERS = "bdk"
 """First letters of the words; there are twelve of each."""
 _WORD = re.compile(r"[\w'-]+")
 
