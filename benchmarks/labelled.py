@@ -18,10 +18,10 @@ from prejudge.core.statistics.labelled import (
     ppi_mean,
     rogan_gladen,
 )
+from prejudge.core.view.clusters import clusters_of
 from prejudge.core.view.columns import Column
 from prejudge.core.view.corrected import Tally, share_rows
 from prejudge.core.view.sampling import Design, Drawn, Stratum
-from prejudge.core.view.spread import ways_of
 
 LEVEL, LEAST = 0.95, 0.9
 Ends = tuple[float, float, float]
@@ -128,7 +128,7 @@ def clustered(clusters: int, each: int, crossed: bool, wrong: float) -> Callable
             chosen = random.choice(own, min(100, len(own)), replace=False)
             items += [Drawn(str(row), int(row), "", "", verdict, len(chosen) / len(own)) for row in chosen]
             known.append(Stratum({}, str(verdict), len(own), len(chosen)))
-        found = ways_of(SimpleNamespace(columns=columns_of), np.arange(len(rows)), strata, list(ways))
+        found = clusters_of(SimpleNamespace(columns=columns_of), np.arange(len(rows)), strata, list(ways))
         design = Design(
             sample="", run="", head="", query="", verdict="", cells=(), seed=0, drawn=0.0, population=len(rows),
             strata=tuple(known), items=tuple(items), ways=found,

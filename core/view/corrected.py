@@ -16,9 +16,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from ..contracts.errors import UsageError
+from ..statistics.clusters import Array, spread, widened
 from ..statistics.labelled import Corrected, Part, Rate, corrected_share, difference, ppi_mean
 from .sampling import Design, Stratum
-from .spread import Array, spread, widened
 
 LEVEL = 0.95
 Inside = Callable[[Stratum], bool]

@@ -16,13 +16,13 @@ from ..contracts.records import Classify
 from ..store import RunRow, get_run
 from .answering import html, ready
 from .build import reader_of
+from .clusters import MOST_WAYS, clusters_of, offered
 from .columns import Column
 from .exchanges import Shown, shown
 from .labels import write_sample
 from .room import Room
 from .sampling import MOST_VERDICTS, Design, Drawn, Item, Sheet, draw, new_sample, numbers_of, strata_of
 from .shelf import Index
-from .spread import MOST_WAYS, offered, ways_of
 from .urls import number, read_view
 
 USUAL = 200
@@ -98,7 +98,7 @@ def drawn(room: Room, samples: Path, request: Request) -> Response:
             Drawn(name, row, one.trial, one.key, stratum, probability, _number(values, row), one.factors)
             for name, one, (row, stratum, probability) in zip(names, items, chosen, strict=True)
         ),
-        ways=ways_of(index, rows, strata_of(index, rows, verdict, cells)[1], known),
+        ways=clusters_of(index, rows, strata_of(index, rows, verdict, cells)[1], known),
     )
     verdict_stages = _judging(room, run)
     sheet = Sheet(

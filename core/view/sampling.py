@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from ..contracts.errors import UsageError
+from ..statistics.clusters import Way
 from .columns import Column, Rows
 from .shelf import Index
-from .spread import Way
 
 MOST_VERDICTS = 20
 MOST_STRATA = 400

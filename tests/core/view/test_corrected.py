@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from prejudge.core.view.clusters import clusters_of
 from prejudge.core.view.columns import Column
 from prejudge.core.view.corrected import Tally, difference_rows, mean_rows, share_rows
 from prejudge.core.view.sampling import Design, Drawn, Stratum
-from prejudge.core.view.spread import ways_of
 
 LABELS = ("0", "1")
 
@@ -35,7 +35,7 @@ def tally_of(truth, cell, clusters, *, share=1.0, right=None):
     design = Design(
         sample="", run="", head="", query="", verdict="v", cells=("cell",), seed=0, drawn=0.0,
         population=len(truth), strata=tuple(strata), items=tuple(items),
-        ways=ways_of(index, np.arange(len(truth)), codes, list(clusters)),
+        ways=clusters_of(index, np.arange(len(truth)), codes, list(clusters)),
     )  # fmt: skip
     return Tally(design, LABELS, {one.item: LABELS[truth[one.row]] for one in items})
 

@@ -1,15 +1,15 @@
-"""How much a share of a run's answers would vary over other prompts, persons or scenarios, from its clusters.
+"""How much a share or mean of strata would vary over other clusters, such as prompts, persons or scenarios.
 
 The answers of one face, template or descriptor are more alike than those of two. The variance of a share is that of the
 totals of its clusters (linearised; Cameron and Miller 2015). Of several ways that cross it is the sum over the ways
 less that of their intersections (Cameron, Gelbach and Miller 2011), and never less than that of any one way. Clusters
-enter by the number of answers of each stratum in them, so the labels can come later.
+enter by the number of answers of each stratum in them, so that what the answers are can become known later.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import msgspec
@@ -17,13 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from .columns import Rows
-from .shelf import Index
-
-PROMPT = "the same request"
-"""Stands for the texts of the requests, where no column makes clusters."""
-FEWEST_PROMPTS = 10
-MOST_WAYS = 3
 Array = NDArray[np.float64]
 
 
@@ -41,40 +34,19 @@ class Way(msgspec.Struct, frozen=True):
         return len(self.names) == 1
 
 
-def offered(index: Index, rows: Rows, declared: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that can make clusters of these rows, and those that do unless somebody says otherwise.
-
-    Args:
-        index: Of the run.
-        rows: That a sample is drawn from.
-        declared: Columns by which the study's measures make clusters.
-    """
-    usual = [name for name in declared if 1 < _number(index, rows, name) < len(rows)][:MOST_WAYS]
-    factors = [c.name for c in index.columns.values() if c.role == "factor"]
-    others = [name for name in factors if name not in usual and 1 < _number(index, rows, name) < len(rows)]
-    prompts = _number(index, rows, PROMPT)
-    if prompts < len(rows) and prompts >= FEWEST_PROMPTS:
-        others = [PROMPT, *others]
-        usual = usual or [PROMPT]
-    return [*usual, *(name for name in others if name not in usual)], usual
-
-
-def ways_of(index: Index, rows: Rows, strata: NDArray[np.int64], names: Sequence[str]) -> tuple[Way, ...]:
+def ways_of(codes: Mapping[str, NDArray[np.int64]], strata: NDArray[np.int64]) -> tuple[Way, ...]:
     """Return the clusters of each of these columns, and those of their intersections.
 
     Args:
-        index: Of the run.
-        rows: That the sample is drawn from.
-        strata: Shape (rows,), the stratum of each.
-        names: Columns, `PROMPT` among them or not.
+        codes: Shape (answers,) each, the cluster of every answer, by column.
+        strata: Shape (answers,), the stratum of each.
     """
-    codes = {name: _codes(index, rows, name) for name in names[:MOST_WAYS]}
     found = []
     for size in range(1, len(codes) + 1):
         for some in combinations(codes, size):
             _, own = np.unique(np.stack([codes[name] for name in some]), axis=1, return_inverse=True)
             own = own.ravel()
-            counts = sparse.csr_array((np.ones(len(rows), dtype=np.int64), (own, strata)))
+            counts = sparse.csr_array((np.ones(len(strata), dtype=np.int64), (own, strata)))
             products = (counts.T @ counts).toarray()
             found.append(Way(some, int(own.max()) + 1, tuple(tuple(map(int, row)) for row in products)))
     return tuple(found)
@@ -123,12 +95,3 @@ def widened(low: float, value: float, high: float, variance: float, level: float
     """Return the ends of an interval that carries a further, independent variance."""
     further = variance * float(stats.norm.ppf((1 + level) / 2)) ** 2
     return value - math.sqrt((value - low) ** 2 + further), value + math.sqrt((high - value) ** 2 + further)
-
-
-def _codes(index: Index, rows: Rows, name: str) -> NDArray[np.int64]:
-    values = index.asked.numbers if name == PROMPT else index.columns[name].own
-    return np.asarray(np.unique(np.asarray(values[rows]), return_inverse=True)[1], dtype=np.int64)
-
-
-def _number(index: Index, rows: Rows, name: str) -> int:
-    return int(_codes(index, rows, name).max()) + 1 if len(rows) else 0
