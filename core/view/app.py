@@ -15,7 +15,7 @@ from starlette.routing import Route
 from ..contracts.errors import PrejudgeError, UnknownNameError
 from . import browsing, certified, export, paired, results, single
 from .answering import Handler, Pages, Waiting, problem, waiting
-from .pages import script, style
+from .pages import SERVED, script, style
 from .room import Room
 
 OWN: Pages = {**browsing.PAGES, **single.PAGES, **results.PAGES, **export.PAGES, **certified.PAGES, **paired.PAGES}
@@ -33,14 +33,18 @@ def application(room: Room | None, more: Pages | None = None) -> Starlette:
         **({} if room is None else OWN),
         **(more or {}),
     }
-    routes = [Route(path, _page(room, handler), methods=list(methods)) for path, (methods, handler) in pages.items()]
+    served = frozenset(pages)
+    routes = [
+        Route(path, _page(room, handler, served), methods=list(methods)) for path, (methods, handler) in pages.items()
+    ]
     return Starlette(routes=routes)
 
 
-def _page(room: Room | None, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def _page(room: Room | None, handler: Handler, served: frozenset[str]) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that runs in a thread of its own, and says what is wrong in the words of the error."""
 
     async def answer(request: Request) -> Response:
+        SERVED.set(served)
         if request.method == "POST":
             fields = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
             request.state.form = dict(fields)

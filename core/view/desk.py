@@ -13,6 +13,7 @@ from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..report.export import encode
 from ..report.pictures import kind_of
 from ..statistics.labelled import rogan_gladen
+from ..store import list_runs
 from .answering import Pages, html
 from .corrected import LEVEL
 from .drawing import drawn, form
@@ -81,7 +82,7 @@ def sample_pages(samples: Path, *, alone: bool = False) -> Pages:
     def new(room: Room, request: Request) -> Response:
         return drawn(room, samples, request) if request.method == "POST" else form(room, request)
 
-    def results(_: Room, request: Request) -> Response:
+    def results(room: Room | None, request: Request) -> Response:
         sample = sample_of(samples, request.path_params["sample"])
         title = f"Sample {sample.folder.name}"
         if not sample.is_drawn:
@@ -101,6 +102,7 @@ def sample_pages(samples: Path, *, alone: bool = False) -> Pages:
             title=title,
             sample=sample,
             design=sample.design,
+            there=room is not None and any(run.name == sample.design.run for run in list_runs(room.store)),
             sheet=sample.sheet,
             judged=judge(sample),
             asked=dict(asked),

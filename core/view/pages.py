@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
@@ -22,6 +23,9 @@ MOST_CHARACTERS = 1_000_000
 BEGIN = 20_000
 """Characters of a text that are shown at once: a browser takes seconds to break a word of a million into lines."""
 PIECE = 5_000
+ROOMS = {"/": "Runs", "/samples": "Samples to label", "/certificates": "Certificates"}
+SERVED: ContextVar[frozenset[str]] = ContextVar("SERVED", default=frozenset())
+"""Paths of the application that answers: a page leads only to what is there, which without a store is little."""
 
 
 def page(name: str, values: Mapping[str, Any]) -> str:
@@ -45,8 +49,15 @@ def script() -> str:
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource, MOST_CHARACTERS)
     environment.filters.update(level=level, moment=moment, group_value=label)
-    environment.globals.update(run_url=run_url, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE)
+    environment.globals.update(run_url=run_url, rooms=rooms, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE)
     return environment
+
+
+def rooms() -> list[tuple[str, str]]:
+    """Return path and name of the first pages that are there; without a store `/` lists the samples."""
+    served = SERVED.get()
+    alone = "/run/{run}" not in served
+    return [(path, name) for path, name in ROOMS.items() if path in served and not (alone and path == "/")]
 
 
 def level(word: str | None) -> str:
