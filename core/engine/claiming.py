@@ -58,7 +58,8 @@ class RunClaims:
             return False
         if self._ticks.done():
             self._ticks.result()
-        if self._shared:
+        # What was halted may have lost its claims: the store tells.
+        if self._shared or self._claims.stale:
             return False
         self._held.update(keys)
         return True
@@ -99,9 +100,10 @@ class RunClaims:
         newest = await self._run(self._claims.newest_other)
         # From now on every claim is written; earlier claims are in `_held`, and a new process learns of them. This
         # stays true when the others end: a key may have been looked up before they answered it.
-        self._shared = self._shared or newest > 0
+        self._shared = self._shared or newest > 0 or self._claims.lost
         released, self._released = self._released, set()
         await self._run(self._claims.beat, newest, frozenset(self._held), released)
+        self._shared = self._shared or self._claims.lost
 
     async def _take(self, parts: list[list[bytes]]) -> list[Claimed]:
         released, self._released = self._released, set()

@@ -9,15 +9,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .claims import claimed_by_others, is_alive
-from .engine import translated
 from .store import NewExchange, Store
 from .tables import Batch, BatchItem, Exchange, Model, RunTrial
 
@@ -101,7 +99,7 @@ class Batches:
             worker: the process that will.
             facts: `model_id`, `name`, `operation`, `run` and `stage`.
         """
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             keys = [row.key for row in rows if row.anew is None]
             taken = _answered(connection, keys) | claimed_by_others(connection, self._store, keys, worker)
             taken |= held(connection, [row.key for row in rows]).keys()
@@ -119,25 +117,25 @@ class Batches:
 
     def get(self, number: int) -> BatchRow:
         """Return a batch."""
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return _row(connection, number)
 
     def all(self, *, only_open: bool = False) -> list[BatchRow]:
         """Return the batches, oldest first."""
         table = table_of(Batch)
         query = sa.select(table).order_by(table.c.id)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             rows = connection.execute(query.where(table.c.state.in_(OPEN)) if only_open else query).all()
             return [BatchRow(*row) for row in rows]
 
     def holding(self, keys: Collection[bytes]) -> dict[bytes, int]:
         """Return the open batch that holds each of some keys, where one does."""
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return held(connection, keys)
 
     def described(self, keys: Collection[bytes]) -> str:
         """Return a sentence on the batch that holds most of some keys; nothing if none does."""
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             if not (found := held(connection, keys)):
                 return ""
             number, count = Counter(found.values()).most_common(1)[0]
@@ -156,7 +154,7 @@ class Batches:
             .subquery()
         )
         query = sa.select(batch, used.c.answers).join_from(batch, used, batch.c.id == used.c.batch_id)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return [(BatchRow(*row[:-1]), int(row[-1])) for row in connection.execute(query.order_by(batch.c.id))]
 
     def items(self, number: int) -> list[Item]:
@@ -164,13 +162,13 @@ class Batches:
         table = table_of(BatchItem)
         query = sa.select(table.c.key, table.c.request, table.c.anew)
         query = query.where(table.c.batch_id == number, table.c.state == "open").order_by(table.c.key)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return [Item(bytes(key), request.encode(), anew) for key, request, anew in connection.execute(query)]
 
     def keys(self, number: int) -> frozenset[bytes]:
         """Return the keys of all items of a batch."""
         table = table_of(BatchItem)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             found = connection.scalars(sa.select(table.c.key).where(table.c.batch_id == number))
             return frozenset(map(bytes, found))
 
@@ -178,13 +176,13 @@ class Batches:
         """Return how many items of a batch are in each state."""
         table = table_of(BatchItem)
         query = sa.select(table.c.state, sa.func.count()).where(table.c.batch_id == number).group_by(table.c.state)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return {state: int(count) for state, count in connection.execute(query.order_by(table.c.state))}
 
     def take_over(self, number: int, worker: int) -> bool:
         """Make this process the one that hands in a batch, if no living process is."""
         table = table_of(Batch)
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             row = _row(connection, number)
             if row.worker_id == worker:
                 return True
@@ -206,17 +204,17 @@ class Batches:
         where = [table.c.id == number, table.c.state.in_(OPEN)]
         where += [] if worker is None else [table.c.worker_id == worker]
         where += [] if known is None else [table.c.provider_id == known]
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             return bool(connection.execute(sa.update(table).where(*where).values(values)).rowcount)
 
     def settle(self, number: int, results: Iterable[Result]) -> Settled:
         """Store results of open items, each with its answer, in one transaction; others are left as they are."""
         wanted = {result.key: result for result in results}
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             still = {item.key: item for item in self._still_open(connection, number, wanted)}
             rows = [answer for key in still if (answer := wanted[key].answer) is not None]
             anew = {key: item.anew for key, item in still.items() if item.anew is not None}
-            found, met = self._store.write_exchanges(connection, rows, anew)
+            found, met = self._store.write_exchanges(connection, rows, anew, time.time())
             numbers = {key: answer.exchange_id for key, answer in found.items()}
             _settle(connection, number, [(wanted[key], numbers.get(key)) for key in still])
         self._store.remember(met)
@@ -224,7 +222,7 @@ class Batches:
 
     def withdraw(self, number: int) -> frozenset[bytes] | None:
         """End a batch that was not handed in, and return its keys; None if the provider may have it."""
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             row = _row(connection, number)
             if row.provider_id or row.tried is not None:
                 return None
@@ -232,7 +230,7 @@ class Batches:
 
     def close(self, number: int, state: str, left: str, problem: str = "") -> frozenset[bytes]:
         """End a batch: `collected` or `lost`; items that are open still get the state `left`. Return their keys."""
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             return self._close(connection, number, state, left, problem)
 
     def _close(self, connection: sa.Connection, number: int, state: str, left: str, problem: str) -> frozenset[bytes]:
@@ -251,17 +249,17 @@ class Batches:
         table, items = table_of(Batch), table_of(BatchItem)
         still = sa.select(items.c.batch_id).where(items.c.state == "open")
         where = sa.and_(table.c.state.in_(OPEN), table.c.id.not_in(still))
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             if connection.scalar(sa.select(table.c.id).where(where).limit(1)) is None:
                 return
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             connection.execute(sa.update(table).where(where).values(state="collected", finished=time.time()))
 
     def keep_single(self, number: int, key: bytes, response: bytes) -> None:
         """Keep what a call of its own was answered to a request of a batch."""
         items = table_of(BatchItem)
         where = sa.and_(items.c.batch_id == number, items.c.key == key)
-        with self._writing() as connection:
+        with self._store.writing() as connection:
             connection.execute(sa.update(items).where(where).values(single=response.decode()))
 
     def singles(self, run: int, name: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
@@ -282,27 +280,27 @@ class Batches:
             .where(items.c.single.is_not(None), sa.or_(own, other.c.exchange_id.in_(used)))
             .order_by(batch.c.id, sa.case((other.c.batch_id == items.c.batch_id, 1), else_=0))
         )
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}
 
     def asked_alone(self, model_id: int) -> frozenset[bytes]:
         """Return the keys of all requests to a model that were asked both ways."""
         batch, items = table_of(Batch), table_of(BatchItem)
         query = sa.select(items.c.key).join_from(items, batch).where(batch.c.model_id == model_id)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return frozenset(map(bytes, connection.scalars(query.where(items.c.single.is_not(None)))))
 
     def identity(self, row: BatchRow) -> str:
         """Return the identity of the model of a batch, canonical JSON."""
         table = table_of(Model)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return str(connection.scalar(sa.select(table.c.identity).where(table.c.id == row.model_id)))
 
     def of_exchange(self, key: bytes) -> list[tuple[BatchRow, str]]:
         """Return the batches that a key was in, oldest first, with the state of its item."""
         batch, items = table_of(Batch), table_of(BatchItem)
         query = sa.select(batch, items.c.state.label("item")).join_from(items, batch).where(items.c.key == key)
-        with self._reading() as connection:
+        with self._store.reading() as connection:
             return [(BatchRow(*row[:-1]), row[-1]) for row in connection.execute(query.order_by(batch.c.id))]
 
     def _still_open(self, connection: sa.Connection, number: int, keys: Iterable[bytes]) -> list[Item]:
@@ -311,16 +309,6 @@ class Batches:
         query = query.where(table.c.batch_id == number, table.c.state == "open")
         rows = [row for some in batched(keys, LOOKUP) for row in connection.execute(query.where(table.c.key.in_(some)))]
         return [Item(bytes(key), request.encode(), anew) for key, request, anew in rows]
-
-    @contextmanager
-    def _reading(self) -> Iterator[sa.Connection]:
-        with translated(self._store.url), self._store.engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[sa.Connection]:
-        with translated(self._store.url), self._store.engine.execution_options(immediate=True).begin() as connection:
-            yield connection
 
 
 def new_mark() -> str:

@@ -2,23 +2,25 @@
 
 A process that asks is a row of the table `worker`, which it updates regularly. A single process claims nothing. With a
 second process, both write the keys they are about to ask into `claim`; the new process waits until all earlier ones
-have seen it. A claim is valid while its worker lives: a process of this machine is looked up by its process id, any
-other is considered dead after `LEASE_SECONDS` without an update.
+have seen it. A claim is valid while its worker lives: it is considered dead after `LEASE_SECONDS` without an update,
+and a process of this machine as soon as its process id is gone. A process that was halted for longer finds out at its
+next claim or update, and registers again.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar, NamedTuple
 from weakref import WeakSet
 
 import sqlalchemy as sa
 
+from . import processes
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
-from .processes import LEASE_SECONDS, clock, host, runs
+from .patience import Patience, enduring
+from .processes import clock, elapsed, horizon, host, runs
 from .store import Found, Store
 from .tables import BatchItem, Claim, Worker
 
@@ -46,19 +48,35 @@ class Claims:
         self._store = store
         self._writer = store.engine.execution_options(immediate=True)
         self._id = 0
+        self.lost = False
+        """Whether this process was ever considered dead: others may have asked what it had claimed, and be gone."""
         self._beaten = 0.0
 
+    @property
+    def patience(self) -> Patience:
+        """Return how long the store waits for its server."""
+        return self._store.patience
+
+    @property
+    def stale(self) -> bool:
+        """Return whether others may soon consider this process dead, or do so already: it was halted."""
+        return elapsed() - self._beaten > processes.LEASE_SECONDS / 2
+
+    @enduring
     def join(self, held: Collection[bytes] = ()) -> None:
         """Register as a worker."""
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection)
-            row = {"host": host(), "pid": os.getpid(), "seen": clock(connection), "met": 0}
-            table = table_of(Worker)
-            self._id = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
+            self._register(connection)
             self._write(connection, held)
-        self._beaten = time.monotonic()
+        self._beaten = elapsed()
         self._living.add(self)
 
+    def _register(self, connection: sa.Connection) -> None:
+        table, row = table_of(Worker), {"host": host(), "pid": os.getpid(), "seen": clock(connection), "met": 0}
+        self._id = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
+
+    @enduring
     def leave(self) -> None:
         """Remove all claims and the worker."""
         self._living.discard(self)
@@ -70,6 +88,7 @@ class Claims:
         """Return the number of this worker."""
         return self._id
 
+    @enduring
     def batches_open(self) -> bool:
         """Return whether a batch holds keys, whose process may have gone."""
         items = table_of(BatchItem)
@@ -79,14 +98,15 @@ class Claims:
 
     def is_awaited(self) -> bool:
         """Return whether an earlier worker has not yet seen this one."""
-        rows, now = self._workers()
-        return any(row.id < self._id and row.met < self._id and self._lives(row, now) for row in rows)
+        rows, since = self._workers()
+        return any(row.id < self._id and row.met < self._id and self._lives(row, since) for row in rows)
 
     def newest_other(self) -> int:
         """Return the number of the newest other worker that is alive; 0 if there is none."""
-        rows, now = self._workers()
-        return max((row.id for row in rows if row.id != self._id and self._lives(row, now)), default=0)
+        rows, since = self._workers()
+        return max((row.id for row in rows if row.id != self._id and self._lives(row, since)), default=0)
 
+    @enduring
     def beat(self, newest: int, held: Collection[bytes], released: Collection[bytes]) -> None:
         """Update this worker, write its claims if there are new workers, and remove dead workers.
 
@@ -95,13 +115,14 @@ class Claims:
             held: keys this process is asking; a new worker learns of them before it asks anything.
             released: keys it no longer asks.
         """
-        rows, now = self._workers()
+        rows, since = self._workers()
         own = next((row for row in rows if row.id == self._id), None)
         if own is None:
-            self.join(held)  # considered dead: this process was halted for longer than the lease
+            self.lost = True
+            self.join(held)
             return
-        dead = any(not self._lives(row, now) for row in rows if row.id != self._id)
-        if newest <= own.met and not released and not dead and time.monotonic() - self._beaten < BEAT_SECONDS:
+        dead = any(not self._lives(row, since) for row in rows if row.id != self._id)
+        if newest <= own.met and not released and not dead and elapsed() - self._beaten < BEAT_SECONDS:
             return
         table = table_of(Worker)
         with translated(self._store.url), self._writer.begin() as connection:
@@ -111,15 +132,21 @@ class Claims:
             connection.execute(sa.update(table).where(table.c.id == self._id).values(values))
             self._write(connection, held if newest > own.met else ())
             self._erase(connection, released)
-        self._beaten = time.monotonic()
+        self._beaten = elapsed()
 
+    @enduring
     def _workers(self) -> tuple[Sequence[sa.Row[tuple[int, str, int, float, int]]], float]:
         with translated(self._store.url), self._store.engine.connect() as connection:
-            return connection.execute(sa.select(table_of(Worker))).all(), clock(connection)
+            return connection.execute(sa.select(table_of(Worker))).all(), horizon(connection)
 
+    @enduring
     def take(self, keys: Sequence[bytes], released: Collection[bytes]) -> Claimed:
         """Claim the keys without an answer or a claim, in one transaction."""
         with translated(self._store.url), self._writer.begin() as connection:
+            table = table_of(Worker)
+            if connection.scalar(sa.select(table.c.id).where(table.c.id == self._id)) is None:
+                self.lost = True
+                self._register(connection)  # the next update claims what is still asked
             self._erase(connection, released)
             found = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
             open_keys = [key for key in keys if key not in found]
@@ -130,17 +157,17 @@ class Claims:
         return Claimed(found, mine)
 
     def _bury(self, connection: sa.Connection, but: int = 0) -> None:
-        now = clock(connection)
+        since = horizon(connection)
         rows = connection.execute(sa.select(table_of(Worker))).all()
-        _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, now)])
+        _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, since)])
 
-    def _lives(self, worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
-        return self.lives(self._store, worker, now)
+    def _lives(self, worker: sa.Row[tuple[int, str, int, float, int]], since: float) -> bool:
+        return self.lives(self._store, worker, since)
 
     @classmethod
-    def lives(cls, store: Store, worker: sa.Row[tuple[int, str, int, float, int]], now: float) -> bool:
-        """Return whether the process of a row still runs."""
-        if now - worker.seen > LEASE_SECONDS:
+    def lives(cls, store: Store, worker: sa.Row[tuple[int, str, int, float, int]], since: float) -> bool:
+        """Return whether the process of a row still runs; `since` is the horizon."""
+        if worker.seen < since:
             return False
         if worker.host != host():
             return True
@@ -191,7 +218,7 @@ def is_alive(connection: sa.Connection, store: Store, worker: int) -> bool:
     """Return whether the process of a worker still runs."""
     table = table_of(Worker)
     row = connection.execute(sa.select(table).where(table.c.id == worker)).first()
-    return row is not None and Claims.lives(store, row, clock(connection))
+    return row is not None and Claims.lives(store, row, horizon(connection))
 
 
 def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:

@@ -20,15 +20,15 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from ..contracts.errors import DataError, StoreError
+from . import server
 from .file_watch import watch
 from .fill import fill, is_filling
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
+from .patience import LostError
 from .urls import show, store_url
 
 LOG = logging.getLogger(__name__)
 BUSY_SECONDS = 60
-WRITERS = int.from_bytes(b"prejudge")
-"""Number of the advisory lock of writers on a PostgreSQL server, per database."""
 
 
 def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
@@ -39,16 +39,19 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
     """
     url = store_url(where)
     _check_file(url, writable)
-    with translated(url):
-        engine = _create(url)
-        try:
-            if writable or _is_older(engine, url):
-                writer = engine.execution_options(immediate=True)
-                migrate(writer)
-                fill(writer)
-        except BaseException:
-            engine.dispose()
-            raise
+    try:
+        with translated(url):
+            engine = _create(url)
+            try:
+                if writable or _is_older(engine, url):
+                    writer = engine.execution_options(immediate=True)
+                    migrate(writer)
+                    fill(writer)
+            except BaseException:
+                engine.dispose()
+                raise
+    except LostError as error:
+        raise StoreError(str(error), code=error.code) from None  # an address that never answered is not waited for
     LOG.info("store %s opened%s", show(url), "" if writable else " to be read")
     return engine
 
@@ -67,6 +70,10 @@ def translated(url: sa.URL) -> Iterator[None]:
         mend = "Install its SQLAlchemy driver with pip (for PostgreSQL: psycopg), or name a file."
         raise StoreError(f"no driver for the store {show(url)}: {error}. {mend}", code="store.driver") from None
     except DBAPIError as error:
+        if url.get_backend_name() == "postgresql" and server.is_lost(error):
+            said = " ".join(str(error.orig).split())
+            mend = "Check that it runs and that the address is right; all committed answers are kept."
+            raise LostError(f"the server of the store {show(url)} does not answer: {said}. {mend}") from None
         raise _explain(url, str(error.orig)) from None
     except sqlite3.Error as error:
         raise _explain(url, str(error)) from None
@@ -165,15 +172,14 @@ def _check_file(url: sa.URL, writable: bool) -> None:
 
 def _create(url: sa.URL) -> Engine:
     sqlite = url.drivername.startswith("sqlite")
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else {})
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else server.connect_args(url))
     if sqlite:
         sa.event.listen(engine, "connect", _prepare)
         if _is_file(url):
             watch(engine, str(url.database))
         sa.event.listen(engine, "begin", _begin)
     elif engine.dialect.name == "postgresql":
-        sa.event.listen(engine, "connect", _prepare_server)
-        sa.event.listen(engine, "begin", _stand_in_line)
+        server.listen(engine, BUSY_SECONDS)
     return engine
 
 
@@ -207,19 +213,6 @@ def _begin(connection: sa.Connection) -> None:
     # IMMEDIATE takes the write lock at the start, so that two writers wait for each other instead of failing half-way.
     immediate = connection.get_execution_options().get("immediate", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
-
-
-def _prepare_server(connection: Any, _: Any) -> None:
-    cursor = connection.cursor()
-    cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
-    cursor.close()
-    connection.commit()
-
-
-def _stand_in_line(connection: sa.Connection) -> None:
-    # A server allows concurrent writers. As with SQLite, one writes at a time, so that each sees all earlier writes.
-    if connection.get_execution_options().get("immediate", False):
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
 
 
 __all__ = ["lacks_file", "open_engine", "translated"]

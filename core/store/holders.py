@@ -39,14 +39,18 @@ class Holds:
         self._marks[run_id] = mark
         _living.add(mark)
 
+    def has(self, connection: sa.Connection, run_id: int) -> bool:
+        """Return whether the store says that this one holds a run."""
+        table, mark = table_of(Holder), self._marks.get(run_id)
+        return mark is not None and connection.scalar(sa.select(table.c.mark).where(table.c.run_id == run_id)) == mark
+
     def ensure(self, connection: sa.Connection, run_id: int) -> None:
         """Refuse to write to a run that this store held, and another process took over.
 
         Raises:
             StoreError: this process was halted for longer than the lease, or the run was removed.
         """
-        table, mark = table_of(Holder), self._marks.get(run_id)
-        if mark is not None and connection.scalar(sa.select(table.c.mark).where(table.c.run_id == run_id)) != mark:
+        if run_id in self._marks and not self.has(connection, run_id):
             raise StoreError(
                 "another process has taken over this run while this one was halted. All answers are stored; let the "
                 "other process finish.",
@@ -61,11 +65,14 @@ class Holds:
             connection.execute(sa.update(table).where(held).values(seen=processes.clock(connection)))
 
     def leave(self, connection: sa.Connection, run_id: int) -> None:
-        """Let go of a run, when its end is recorded."""
-        if (mark := self._marks.pop(run_id, None)) is not None:
+        """Let go of a run in the transaction that records its end."""
+        if (mark := self._marks.get(run_id)) is not None:
             table = table_of(Holder)
             connection.execute(sa.delete(table).where(table.c.mark == mark))
-            _living.discard(mark)
+
+    def drop(self, run_id: int) -> None:
+        """Let go of a run whose end is recorded."""
+        _living.discard(self._marks.pop(run_id, ""))
 
     def forget(self) -> None:
         """Let go of all runs, without a record of their ends."""
@@ -77,8 +84,8 @@ def held(connection: sa.Connection) -> list[str]:
     """Return the names of the runs that a living process is at work on."""
     holder, run = table_of(Holder), table_of(Run)
     rows = connection.execute(sa.select(holder, run.c.name).join_from(holder, run)).all()
-    now = processes.clock(connection)
-    return [row.name for row in rows if _lives(row, now)]
+    since = processes.horizon(connection)
+    return [row.name for row in rows if _lives(row, since)]
 
 
 def ensure_free(connection: sa.Connection, run_id: int) -> None:
@@ -90,19 +97,20 @@ def ensure_free(connection: sa.Connection, run_id: int) -> None:
     holder, run = table_of(Holder), table_of(Run)
     query = sa.select(holder, run.c.name).join_from(holder, run).where(holder.c.run_id == run_id)
     found = connection.execute(query).first()
-    if found is None or not _lives(found, now := processes.clock(connection)):
+    if found is None or not _lives(found, processes.horizon(connection)):
         return
     if found.host == _here():
         who, mend = f"process {found.pid} of this machine", "Wait until it ends, or stop it with Ctrl-C."
     else:
+        now = processes.clock(connection)
         left = max(1, round(found.seen + processes.LEASE_SECONDS - now))
         who = f"a process of another machine, which reported {max(0, round(now - found.seen))} s ago"
         mend = f"Wait until it ends; if it was killed, try again in {left} s."
     raise StoreError(f"{who} is at work on the run {found.name}. {mend}", code="run.running", pid=found.pid)
 
 
-def _lives(holder: sa.Row[tuple[object, ...]], now: float) -> bool:
-    leased = bool(now - holder.seen <= processes.LEASE_SECONDS)
+def _lives(holder: sa.Row[tuple[object, ...]], since: float) -> bool:
+    leased = bool(holder.seen >= since)
     if holder.host != _here():
         return leased
     if holder.mark in _living:

@@ -15,9 +15,12 @@ from sqlalchemy.engine import Connection, Engine
 
 from ..contracts.errors import StoreError
 from ..contracts.installing import upgrade_line
+from .server import widen
 from .urls import show
 
 LOG = logging.getLogger(__name__)
+ANNOUNCED, REWRITE_SECONDS = 100_000, 60e-6
+"""Answers from which on the wait for a server is announced, and about how long it needs for each."""
 
 
 def m001_first(connection: Connection) -> None:
@@ -244,6 +247,37 @@ def m008_batches(connection: Connection) -> None:
     frozen.create_all(connection, [batch, item])
 
 
+def m009_wide_ids(connection: Connection) -> None:
+    """Let the ids of a server's rows have 64 bits, as SQLite's have; a server writes these tables anew for it."""
+    if connection.dialect.name != "postgresql":
+        return
+    rows = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
+    level = logging.WARNING if rows >= ANNOUNCED else logging.INFO
+    LOG.log(
+        level,
+        "store %s: %s answers are written anew, once, with ids of 64 bits. The server needs as much free space as they "
+        "take, and about %s; nothing else can use the store meanwhile. An interruption changes nothing.",
+        show(connection.engine.url),
+        f"{rows:,}",
+        f"{max(1, round(rows * REWRITE_SECONDS / 60)):,} min",
+    )
+    widen(
+        connection,
+        {
+            "exchange": ("id",),
+            "part": ("id",),
+            "attempt": ("id",),
+            "renewal": ("exchange_id",),
+            "run_trial": ("exchange_id",),
+            "batch_item": ("exchange_id",),
+            "damage": ("exchange_id",),
+            "worker": ("id", "met"),
+            "claim": ("worker_id",),
+            "batch": ("worker_id",),
+        },
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_first,
     m002_parts,
@@ -253,6 +287,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m006_evidence,
     m007_local,
     m008_batches,
+    m009_wide_ids,
 )
 
 _applied = sa.Table(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from .bulk import LOOKUP, batched, marks, run_plain, table_of
+from .bulk import LOOKUP, batched, rows_among, run_plain, table_of
 from .tables import Part
 
 SHORTEST = 64
@@ -61,8 +61,8 @@ class Parts:
         found: dict[bytes, int] = {}
         digests = {text_digest(text): text for text in texts}
         for some in batched(digests, LOOKUP):
-            query = f"SELECT digest, id FROM part WHERE digest IN ({marks(connection, len(some))})"
-            found.update((bytes(digest), number) for digest, number in run_plain(connection, query, some))
+            rows = rows_among(connection, "SELECT digest, id FROM part WHERE digest", some)
+            found.update((bytes(digest), number) for digest, number in rows)
         return {digests[digest]: number for digest, number in found.items()}
 
 

@@ -10,8 +10,13 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from . import server
+
 LEASE_SECONDS = 20.0
 """Seconds without an update after which a process of another machine is considered dead."""
+
+
+_ELAPSED: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def host() -> str:
@@ -52,6 +57,18 @@ def born(pid: int) -> str | None:
         return asked.stdout.strip()
     except (OSError, ValueError, IndexError):
         return ""
+
+
+def elapsed() -> float:
+    """Return the seconds since a fixed time in the past, those in which the machine slept included."""
+    return time.clock_gettime(_ELAPSED) if _ELAPSED is not None else time.monotonic()
+
+
+def horizon(connection: sa.Connection) -> float:
+    """Return the time before which the last update of a process is too old: it is considered dead."""
+    if connection.dialect.name == "sqlite":
+        return time.time() - LEASE_SECONDS
+    return server.horizon(connection, LEASE_SECONDS)
 
 
 def clock(connection: sa.Connection) -> float:

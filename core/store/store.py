@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -17,18 +18,18 @@ from typing import Any, NamedTuple, Self
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
-from sqlmodel import SQLModel
 
 from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
-from .bulk import LOOKUP, batched, insert_many, marks, run_plain, table_of
+from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
 from .engine import lacks_file, open_engine, translated
 from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .holders import Holds, ensure_free
 from .names import run_name
 from .parts import Parts, unpack
+from .patience import Patience, enduring
 from .tables import Attempt, Blob, Damage, Exchange, Model, Renewal, Run, RunTrial
 from .urls import store_url
 
@@ -92,7 +93,7 @@ class Store:
     def __init__(self, where: str | Path, *, writable: bool = True, later: bool = False) -> None:
         self._where, self._writable = where, writable
         self.url = store_url(where)
-        self._parts, self.holds = Parts(), Holds()
+        self._parts, self.holds, self.patience = Parts(), Holds(), Patience()
         self._places: dict[int, Places] = {}
         if not (later and lacks_file(self.url)):
             self.engine  # noqa: B018  # opens it
@@ -106,6 +107,31 @@ class Store:
     def _writer(self) -> Engine:
         return self.engine.execution_options(immediate=True)
 
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Give a connection; wait for a server that does not answer, but not for one that goes away meanwhile."""
+        engine = self.engine
+        with translated(self.url), self.patience.endure(lambda _: self._begun(engine)) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Give a connection on which nobody else writes, and commit at the end; else as `reading`."""
+        engine = self._writer
+        with translated(self.url), self.patience.endure(lambda _: self._begun(engine)) as connection:
+            yield connection
+            connection.commit()
+
+    def _begun(self, engine: Engine) -> sa.Connection:
+        with translated(self.url):
+            connection = engine.connect()
+            try:
+                connection.begin()
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
     def __enter__(self) -> Self:
         return self
 
@@ -118,6 +144,7 @@ class Store:
         if "engine" in self.__dict__:
             self.engine.dispose()
 
+    @enduring
     def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""
         digest = identity_digest(identity)
@@ -131,6 +158,7 @@ class Store:
                 tally(connection, "model", [weigh(digest, row["created"])])
             return int(found)
 
+    @enduring
     def find(self, keys: Iterable[bytes], since: float | None = None) -> dict[bytes, Found]:
         """Return the latest answer to each key that has one; with `since`, none that was stored before."""
         if since is not None:
@@ -140,6 +168,7 @@ class Store:
         with translated(self.url), self.engine.connect() as connection:
             return {key: found for key, (_, found) in _look_up(connection, keys).items()}
 
+    @enduring
     def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
         """Return those of the exchanges that were stored before a time."""
         table = table_of(Exchange)
@@ -148,11 +177,13 @@ class Store:
             parts = [connection.scalars(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
             return {number for part in parts for number in part}
 
+    @enduring
     def generations(self, keys: list[bytes]) -> dict[bytes, int]:
         """Return how often each key was answered before, of those that were."""
         with translated(self.url), self.engine.connect() as connection:
             return {key: last + 1 for key, (last, _) in _look_up(connection, keys).items()}
 
+    @enduring
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
         table = table_of(Exchange)
@@ -161,6 +192,7 @@ class Store:
             parts = [connection.execute(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
             return {number: response for part in parts for number, response in part}
 
+    @enduring
     def exchanges(self, exchange_ids: Iterable[int]) -> list[tuple[int, str, str]]:
         """Return (id, request, response) of exchanges, canonical JSON both."""
         table = table_of(Exchange)
@@ -181,16 +213,23 @@ class Store:
         """
         if not rows:
             return {}
-        with translated(self.url), self._writer.begin() as connection:
-            found, met = self.write_exchanges(connection, rows, anew)
+        now = time.time()
+
+        def write(again: bool) -> tuple[dict[bytes, Found], Mapping[str, int]]:
+            with translated(self.url), self._writer.begin() as connection:
+                own = _stored_at(connection, anew, now) if again else ()
+                still = {key: why for key, why in anew.items() if key not in own}
+                return self.write_exchanges(connection, rows, still, now)
+
+        found, met = self.patience.endure(write)
         self.remember(met)
         return found
 
     def write_exchanges(
-        self, connection: sa.Connection, rows: Sequence[NewExchange], anew: Mapping[bytes, str]
+        self, connection: sa.Connection, rows: Sequence[NewExchange], anew: Mapping[bytes, str], now: float
     ) -> tuple[dict[bytes, Found], Mapping[str, int]]:
         """Write answers in a transaction of the caller's; return the answer of each key, and texts to `remember`."""
-        now, known = time.time(), _look_up(connection, (row.key for row in rows))
+        known = _look_up(connection, (row.key for row in rows))
         new = [row for row in rows if row.key in anew or row.key not in known]
         requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
         fresh, weights, digests = [], [], list[bytes]()
@@ -221,7 +260,16 @@ class Store:
         """Record calls that failed."""
         now, places = time.time(), self._places.get(run_id, Places(()))
         rows = [(*f._replace(message=_storable(places.text(f.message))), run_id, now) for f in failures]
-        self._insert(Attempt, (*Failure._fields, "run_id", "created"), rows)
+        table = table_of(Attempt)
+        own = sa.select(table.c.id).where(table.c.run_id == run_id, table.c.created == now)
+
+        def write(again: bool) -> None:
+            with translated(self.url), self._writer.begin() as connection:
+                if not (again and connection.scalar(own.limit(1))):
+                    insert_many(connection, table, (*Failure._fields, "run_id", "created"), rows)
+
+        if rows:
+            self.patience.endure(write)
 
     def add_trials(self, rows: Sequence[NewTrial]) -> None:
         """Record trials of one run.
@@ -229,12 +277,21 @@ class Store:
         Raises:
             StoreError: another process has taken over the run.
         """
-        columns = (*NewTrial._fields[:-1], "exchange_id", "digest")
-        if rows:
-            with translated(self.url), self._writer.begin() as connection:
-                self.holds.ensure(connection, rows[0].run_id)
-                insert_many(connection, table_of(RunTrial), columns, _recorded(rows))
+        if not rows:
+            return
+        columns, table, first = (*NewTrial._fields[:-1], "exchange_id", "digest"), table_of(RunTrial), rows[0]
+        place = {"run_id": first.run_id, "stage": first.stage, "ordinal": first.ordinal}
 
+        def write(again: bool) -> None:
+            with translated(self.url), self._writer.begin() as connection:
+                self.holds.ensure(connection, first.run_id)
+                # Only the holder of a run records its trials: what is there was committed at the first try.
+                if not (again and connection.scalar(sa.select(table.c.ordinal).filter_by(**place)) is not None):
+                    insert_many(connection, table, columns, _recorded(rows))
+
+        self.patience.endure(write)
+
+    @enduring
     def keep(self, data: bytes, media_type: str) -> str:
         """Store bytes under their sha256 (hex), which is returned; existing bytes are kept."""
         table, sha256 = table_of(Blob), hashlib.sha256(data).hexdigest()
@@ -245,6 +302,7 @@ class Store:
                 tally(connection, "blob", [weigh(sha256, media_type, row["created"])])
         return sha256
 
+    @enduring
     def blob(self, sha256: str) -> bytes:
         """Return the bytes with a sha256.
 
@@ -258,6 +316,7 @@ class Store:
             raise DataError(f"the store has no image {sha256}.", code="store.no-image")
         return bytes(data)
 
+    @enduring
     def ensure_free(self, name: str) -> None:
         """Refuse a run that another process is at work on.
 
@@ -276,30 +335,46 @@ class Store:
         Raises:
             StoreError: another process is at work on the run, or was since `earlier` was read; nothing was changed.
         """
-        table, trials, damage = table_of(Run), table_of(RunTrial), table_of(Damage)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
-        with translated(self.url), self._writer.begin() as connection:
-            values = {"study": study, "state": "running", **manifest_columns(manifest), "finished": None}
-            if (found := _run_named(connection, name)) is None:
-                run_id = _insert_one(connection, table, values | {"name": name, "started": time.time()})
-                tally(connection, "run", [weigh(name)])
-                self.holds.take(connection, run_id)
-                seal(connection, run_id)
-                self._places[run_id] = Places.of(json.loads(manifest))
-                return run_id
-            ensure_free(connection, found.id)
+        values = {"study": study, "state": "running", **manifest_columns(manifest), "finished": None}
+
+        def write(again: bool) -> int:
+            with translated(self.url), self._writer.begin() as connection:
+                found = _run_named(connection, name)
+                if again and found is not None and self.holds.has(connection, found.id):
+                    return int(found.id)
+                return self._begin_run(connection, name, values, found, earlier)
+
+        run_id = self.patience.endure(write)
+        self._places[run_id] = Places.of(json.loads(manifest))
+        return run_id
+
+    def _begin_run(
+        self,
+        connection: sa.Connection,
+        name: str,
+        values: Mapping[str, Any],
+        found: sa.Row[Any, Any, Any] | None,
+        earlier: str | None,
+    ) -> int:
+        table, trials, damage = table_of(Run), table_of(RunTrial), table_of(Damage)
+        if found is None:
+            run_id = _insert_one(connection, table, {**values, "name": name, "started": time.time()})
+            tally(connection, "run", [weigh(name)])
+        else:
+            run_id = int(found.id)
+            ensure_free(connection, run_id)
             if earlier is not None and found.manifest != earlier:
                 raise StoreError(
                     f"another process has just resumed the run {name}. If it did not finish, resume it again.",
                     code="run.running",
                 )
-            self.holds.take(connection, found.id)
-            connection.execute(sa.delete(trials).where(trials.c.run_id == found.id))
-            connection.execute(sa.delete(damage).where(damage.c.run_id == found.id))  # it is recorded anew
-            connection.execute(sa.update(table).where(table.c.id == found.id).values(values))
-            seal(connection, found.id)
-            self._places[found.id] = Places.of(json.loads(manifest))
-            return int(found.id)
+            connection.execute(sa.delete(trials).where(trials.c.run_id == run_id))
+            connection.execute(sa.delete(damage).where(damage.c.run_id == run_id))  # it is recorded anew
+            connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
+        self.holds.take(connection, run_id)
+        seal(connection, run_id)
+        return run_id
 
     def end_run(self, run_id: int, state: str, manifest: bytes, finished: float | None = None) -> None:
         """Record the state and end of a run; `finished` is the time, by default now.
@@ -310,29 +385,38 @@ class Store:
         table = table_of(Run)
         ended = time.time() if finished is None else finished
         values = {"state": state, **manifest_columns(manifest), "finished": ended}
-        with translated(self.url), self._writer.begin() as connection:
-            self.holds.ensure(connection, run_id)
-            connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
-            seal(connection, run_id)
-            self.holds.leave(connection, run_id)
+        done = sa.select(table.c.id).where(table.c.id == run_id, table.c.state == state, table.c.finished == ended)
 
-    def _insert(self, kind: type[SQLModel], names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        if rows:
+        def write(again: bool) -> None:
             with translated(self.url), self._writer.begin() as connection:
-                insert_many(connection, table_of(kind), names, rows)
+                if again and connection.scalar(done) is not None:
+                    return
+                self.holds.ensure(connection, run_id)
+                connection.execute(sa.update(table).where(table.c.id == run_id).values(values))
+                seal(connection, run_id)
+                self.holds.leave(connection, run_id)
+
+        self.patience.endure(write)
+        self.holds.drop(run_id)
 
 
 def _look_up(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, tuple[int, Found]]:
     """Return (generation, answer) of the latest answer to each key that has one."""
     latest: dict[bytes, tuple[int, Found]] = {}
     for some in batched(keys, LOOKUP):
-        # Plain SQL: SQLAlchemy builds a statement with thousands of parameters more slowly than it is answered.
-        wanted = marks(connection, len(some))
-        query = f"SELECT key, id, status, generation, digest FROM exchange WHERE key IN ({wanted})"
-        for key, number, status, generation, digest in run_plain(connection, query, some):
+        query = "SELECT key, id, status, generation, digest FROM exchange WHERE key"
+        for key, number, status, generation, digest in rows_among(connection, query, some):
             if key not in latest or generation > latest[key][0]:
                 latest[bytes(key)] = generation, Found(number, status, False, digest)
     return latest
+
+
+def _stored_at(connection: sa.Connection, keys: Iterable[bytes], when: float) -> set[bytes]:
+    """Return the keys that were answered at one time."""
+    table = table_of(Exchange)
+    query = sa.select(table.c.key).where(table.c.created == when)
+    parts = [connection.scalars(query.where(table.c.key.in_(some))) for some in batched(keys, LOOKUP)]
+    return {bytes(key) for part in parts for key in part}
 
 
 def _added_after(connection: sa.Connection, number: int) -> dict[bytes, int]:

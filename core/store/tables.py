@@ -29,7 +29,7 @@ class Model(SQLModel, table=True):
 class Part(SQLModel, table=True):
     """A text that many requests repeat, stored once."""
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
     digest: bytes = Field(sa_type=LargeBinary, unique=True)
     """sha256 of `literal`."""
     literal: str = Field(sa_type=Text)
@@ -41,7 +41,7 @@ class Exchange(SQLModel, table=True):
 
     __table_args__ = (UniqueConstraint("key", "generation"),)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
     key: bytes = Field(sa_type=LargeBinary)
     """sha256 of key version, identity digest and request."""
     generation: int = 0
@@ -71,7 +71,7 @@ class Exchange(SQLModel, table=True):
 class Renewal(SQLModel, table=True):
     """An answer that was asked for because of what the one before it was, not whatever that was."""
 
-    exchange_id: int = Field(primary_key=True, foreign_key="exchange.id")
+    exchange_id: int = Field(sa_type=BigInteger, primary_key=True, foreign_key="exchange.id")
     outcome: str = Field(sa_type=Text)
     """What the answer before was: `unreadable`, `refused`, `filtered` or `empty`."""
 
@@ -123,7 +123,7 @@ class RunTrial(SQLModel, table=True):
     factors: str = Field(sa_type=Text)
     """JSON object."""
     key: bytes = Field(sa_type=LargeBinary)
-    exchange_id: int | None = Field(default=None, foreign_key="exchange.id")
+    exchange_id: int | None = Field(default=None, sa_type=BigInteger, foreign_key="exchange.id")
     """NULL if the model did not answer; see the table `attempt`."""
     digest: bytes | None = Field(default=None, sa_type=LargeBinary)
     """See `evidence.trial_digest`."""
@@ -134,7 +134,7 @@ class Attempt(SQLModel, table=True):
 
     __table_args__ = (Index("ix_attempt_key", "key"),)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     key: bytes = Field(sa_type=LargeBinary)
     decision: str = Field(sa_type=Text)
@@ -148,14 +148,14 @@ class Worker(SQLModel, table=True):
 
     __table_args__ = ({"sqlite_autoincrement": True},)
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
     """Never used twice."""
     host: str = Field(sa_type=Text)
     pid: int
     """Its process id on that host."""
     seen: float
     """Time of its last update."""
-    met: int
+    met: int = Field(sa_type=BigInteger)
     """The newest worker for which it has written its claims; a new worker waits for this."""
 
 
@@ -179,7 +179,7 @@ class Claim(SQLModel, table=True):
     """A key that a worker is asking, so that no other does. Empty while only one process asks."""
 
     key: bytes = Field(primary_key=True, sa_type=LargeBinary)
-    worker_id: int = Field(foreign_key="worker.id")
+    worker_id: int = Field(sa_type=BigInteger, foreign_key="worker.id")
 
 
 class Batch(SQLModel, table=True):
@@ -204,7 +204,7 @@ class Batch(SQLModel, table=True):
     """The provider's name of the uploaded lines; empty before, or where there is none."""
     provider_id: str = Field(sa_type=Text)
     """The provider's name of the batch; empty before it is known."""
-    worker_id: int
+    worker_id: int = Field(sa_type=BigInteger)
     """The process that hands it in; another may take over when that one is dead."""
     items: int
     size: int = Field(sa_type=BigInteger)
@@ -233,7 +233,7 @@ class BatchItem(SQLModel, table=True):
     anew: str | None = Field(default=None, sa_type=Text)
     """Why a stored answer is asked for anew, see `renewal`; NULL if there was none."""
     problem: str | None = Field(default=None, sa_type=Text)
-    exchange_id: int | None = Field(default=None, foreign_key="exchange.id")
+    exchange_id: int | None = Field(default=None, sa_type=BigInteger, foreign_key="exchange.id")
     """The answer."""
     single: str | None = Field(default=None, sa_type=Text)
     """What a call of its own was answered, canonical JSON, for the few that are asked both ways. Never an answer."""
@@ -253,7 +253,7 @@ class Damage(SQLModel, table=True):
     """A row that `cache repair` could not repair."""
 
     id: int | None = Field(default=None, primary_key=True)
-    exchange_id: int | None = None
+    exchange_id: int | None = Field(default=None, sa_type=BigInteger)
     """The answer that is damaged, or whose image or model is."""
     run_id: int | None = None
     """The run whose manifest, trials or failures are damaged."""

@@ -30,7 +30,7 @@ from prejudge.core.contracts.errors import PrejudgeError, TransientError
 from prejudge.core.contracts.records import Generate, Generation
 from prejudge.core.engine.counts import Counts
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.store import Store
+from prejudge.core.store import Store, claims, processes
 
 IDENTITY = Identity(adapter="counting", version="1", model="fake")
 
@@ -175,7 +175,9 @@ def counting_catalogue() -> Any:
 
 
 def run(job: dict[str, Any]) -> None:
-    """Run the study of a job: `store`, `report`, `n`, `api` (settings of the model) and perhaps `name`."""
+    """Run the study of a job: `store`, `report`, `n`, `api` (settings of the model), perhaps `name` and `lease`."""
+    if seconds := job.get("lease"):
+        processes.LEASE_SECONDS, claims.BEAT_SECONDS = seconds, seconds / 4
     catalogue = counting_catalogue()
     catalogue.registry.models["fake"].settings.update(job["api"])
     study = catalogue.study("count", {"subject": "fake"}, {"n": job["n"]})

@@ -39,8 +39,9 @@ def _programs() -> Path | None:
 class Cluster:
     """A running PostgreSQL."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self.folder = folder
+        self._settings = {"listen_addresses": ""} if durable else _SETTINGS
         self._admin = sa.create_engine(self._url("postgres"), isolation_level="AUTOCOMMIT")
 
     def new_database(self) -> str:
@@ -49,6 +50,17 @@ class Cluster:
         with self._admin.connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
         return self._url(name).render_as_string(hide_password=False)
+
+    def stop(self) -> None:
+        """Stop the server, as at an upgrade: every session is ended."""
+        self._admin.dispose()
+        _call("pg_ctl", "-D", self.folder / "data", "-w", "-m", "fast", "stop")
+
+    def start(self) -> None:
+        """Start the server."""
+        settings = " ".join(f"-c {name}={value!r}" for name, value in self._settings.items())
+        log, options = self.folder / "log", f"{settings} -k {self.folder}"
+        _call("pg_ctl", "-D", self.folder / "data", "-w", "-l", log, "-o", options, "start")
 
     def disconnect(self, name: str) -> None:
         """End every connection to a database."""
@@ -66,17 +78,16 @@ class Cluster:
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Start a PostgreSQL and yield it; stop it at the end and remove its files."""
+def cluster(*, durable: bool = False) -> Iterator[Cluster]:
+    """Start a PostgreSQL and yield it; stop it at the end and remove its files. `durable`: with its own settings."""
     # A socket's path may have about 100 characters, so it is not made in pytest's deep folders.
     with tempfile.TemporaryDirectory(prefix="prejudge-pg-") as name:
         folder, data = Path(name), Path(name) / "data"
         if os.geteuid() == 0:
             shutil.chown(folder, _other_user())
         _call("initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
-        settings = " ".join(f"-c {name}={value!r}" for name, value in _SETTINGS.items())
-        _call("pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", f"{settings} -k {folder}", "start")
-        started = Cluster(folder)
+        started = Cluster(folder, durable=durable)
+        started.start()
         try:
             yield started
         finally:

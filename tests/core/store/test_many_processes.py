@@ -100,6 +100,24 @@ def test_killed_process_holds_up_nobody(start, api, place):
         assert rows(store, "claim") == rows(store, "worker") == 0
 
 
+def test_halted_process_finds_out_that_it_lost_its_claims(start, api, place):
+    """It is halted for longer than the lease; another one does the rest of the study meanwhile, and is gone."""
+    halted = start(lease=6.0)
+    until(api, 40)
+    os.kill(halted.pid, signal.SIGSTOP)
+    try:
+        time.sleep(7.0)
+        assert start(lease=6.0).wait(180) == ""
+        api.settle()
+        before = api.asked.total()
+    finally:
+        os.kill(halted.pid, signal.SIGCONT)
+    assert before <= TRIALS + 2 * CONCURRENCY
+    assert halted.wait(180) == ""
+    assert api.asked.total() <= before + CONCURRENCY, "claimed before it was halted"
+    ended_well(place, 2)
+
+
 def test_run_that_two_processes_take_up_is_finished_by_one(start, api, place):
     first = start(name="run")
     until(api, 50)
@@ -131,7 +149,7 @@ def test_silent_worker_of_another_machine_is_given_up(place, monkeypatch):
         here.join()
         assert here.is_awaited() and here.newest_other() > 0
         assert here.take([key], ()).mine == frozenset()
-        monkeypatch.setattr("prejudge.core.store.claims.LEASE_SECONDS", -1.0)
+        monkeypatch.setattr("prejudge.core.store.processes.LEASE_SECONDS", -1.0)
         assert not here.is_awaited() and here.newest_other() == 0
         here.beat(0, (), ())
         assert here.take([key], ()).mine == {key}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -93,14 +94,23 @@ def test_nul_is_kept_as_it_is(url):
     assert decode_request(asked) == request and decode_response(said) == Generation(text="\0 \x01 \x7f")
 
 
-def test_server_that_goes_away_is_one_clear_error(url, postgresql):
+def test_server_that_stays_away_is_one_clear_error(url, postgresql):
     with Store(url) as store:
         store.begin_run("a", "s", b"{}")
-        postgresql.disconnect(store.url.database)
-        with raises_code(StoreError, "store.failed"):
-            store.begin_run("b", "s", b"{}")
-    with Store(url) as store:
-        assert statistics(store)["Run"] == 1
+        store.patience.seconds = 0.3
+        postgresql.stop()
+        try:
+            with raises_code(StoreError, "store.lost", "does not answer") as caught:
+                store.begin_run("b", "s", b"{}")
+            assert type(caught.value) is StoreError and PASSWORD not in str(caught.value)
+            began = time.monotonic()
+            with raises_code(StoreError, "store.lost"):
+                Store(url)
+            assert time.monotonic() - began < 5, "an address that never answered is not waited for"
+        finally:
+            postgresql.start()
+        store.begin_run("b", "s", b"{}")
+        assert statistics(store)["Run"] == 2
 
 
 def test_writer_that_is_locked_out_says_so(url, monkeypatch):
