@@ -13,7 +13,7 @@ PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-encoder bench-variance bench-gpu calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-encoder bench-variance bench-anytime bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -100,6 +100,10 @@ bench-scale: $(VENV)/.dev
 # Some minutes: planted variance components, and those of a million answers.
 bench-variance: $(VENV)/.dev
 	$(BIN)/python benchmarks/variance.py
+
+# Some minutes: error rates of gates that look early, and the requests they save.
+bench-anytime: $(VENV)/.dev
+	$(BIN)/python benchmarks/anytime.py
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

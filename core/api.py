@@ -42,6 +42,7 @@ from .engine.retry import LONGEST_SECONDS
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
 from .engine.varying import Purse, varied_studies
+from .gate import Deciding, State, Verdict, followed_in, judge, parse_policy, read_policy, worst
 from .report.examples import show_request, show_response
 from .report.export import Format, encode
 from .report.export import write_bytes as write_bytes
@@ -247,6 +248,41 @@ class Variance(msgspec.Struct, frozen=True):
         return plotted(variance_charts(self.found), name)
 
 
+class Decided(msgspec.Struct, frozen=True):
+    """A run that ended when its policy was decided, and the verdicts."""
+
+    run: Run
+    verdicts: tuple[Verdict, ...]
+
+    def __repr__(self) -> str:
+        """Return the result, when it was reached, and the run."""
+        last = self.looks.row(-1, named=True)
+        asked = f"{last['units']} units and {last['trials']:,} requests, at look {self.looks.height}"
+        return f"{self.state} after {asked}: {self.run.name}"
+
+    @property
+    def state(self) -> State:
+        """Return `pass`, `fail` or `not enough data`, of all rules together."""
+        return worst(verdict.state for verdict in self.verdicts)
+
+    @property
+    def looks(self) -> pl.DataFrame:
+        """Return a row per look: units and trials that were asked by then, and the result."""
+        ending = self.run.scores.manifest.ending
+        assert ending is not None
+        return pl.DataFrame([msgspec.structs.asdict(look) for look in ending.looks])
+
+    @property
+    def checks(self) -> pl.DataFrame:
+        """Return a row per check: the rule, what was checked, what must hold, what was found, and the result."""
+        rows = [
+            {"rule": v.rule, "subject": o.subject, "check": o.check, "found": o.found, "state": str(o.state)}
+            for v in self.verdicts
+            for o in v.outcomes
+        ]
+        return pl.DataFrame(rows)
+
+
 def _resolve(
     catalogue: Catalogue, study: str, model: str | Mapping[str, str] | None, options: Mapping[str, Any]
 ) -> Study:
@@ -281,6 +317,52 @@ def run(
 ) -> Run:
     """Do the same as `arun`, and block until it is done; also in a running event loop, such as a notebook's."""
     return _block(arun(study, model, settings, **options))
+
+
+async def adecide(
+    study: str,
+    model: str | Mapping[str, str],
+    policy: str | Path,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Decided:
+    """Run a study in whole units of random order until a policy is decided, and judge the run by it.
+
+    Args:
+        study: a study's name.
+        model: the model of the role `subject`, or a model per role.
+        policy: the path of a policy, or its text (TOML).
+        settings: paths, cache mode, budget.
+        options: options of the probe.
+
+    Raises:
+        UsageError: an error that the user can fix, such as a rule of which no bound holds at every look.
+    """
+    settings = settings or Settings()
+    if settings.batch:
+        raise UsageError(
+            "batches hand in all requests at once, and this run looks between them. Leave `batch` out.",
+            code="options.conflict",
+        )
+    rules = parse_policy(str(policy)) if "\n" in str(policy) else read_policy(policy)
+    catalogue = Catalogue.load(settings.registry)
+    resolved = _resolve(catalogue, study, model, options)
+    asking = msgspec.structs.replace(settings.run_options, decider=Deciding(catalogue, resolved, rules))
+    with Store(settings.store, later=True) as store:
+        name = await execute(catalogue, resolved, store, asking, settings.progress)
+        done = _scored(catalogue, store, name, settings)
+    return Decided(done, tuple(judge(done.scores, rules, followed=followed_in(done.scores, rules))))
+
+
+def decide(
+    study: str,
+    model: str | Mapping[str, str],
+    policy: str | Path,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Decided:
+    """Do the same as `adecide`, and block until it is done; also in a running event loop, such as a notebook's."""
+    return _block(adecide(study, model, policy, settings, **options))
 
 
 async def avary(

@@ -67,10 +67,10 @@ def gate(
         write_bytes(junit(verdicts, title), Path(xml))
     if brief is not None:
         write_bytes(markdown(verdicts, title).encode(), Path(brief))
-    return _show(verdicts, title)
+    return show_verdicts(verdicts, title)
 
 
-def _show(verdicts: Sequence[Verdict], title: str) -> int:
+def show_verdicts(verdicts: Sequence[Verdict], title: str) -> int:
     """Print the checks that did not pass, grouped by rule, and return the exit code."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for head in ("", "rule and estimate", "required", "found"):

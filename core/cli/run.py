@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
+import msgspec
 
 from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..catalogue.variants import read_varied
@@ -25,6 +26,7 @@ from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
 from ..engine.varying import Purse, varied_studies
+from ..gate import Deciding, Policy, followed_in, judge, parse_policy, read_policy
 from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store, get_run, unfinished_runs
@@ -32,6 +34,7 @@ from ..store.repair import damage_words
 from ..store.urls import hide_password
 from ..workers.options import worker_options
 from .comparison import show_comparison
+from .gate import show_verdicts
 from .outlet import echo
 from .progress import make_progress
 from .results import deliver, scored_again
@@ -55,6 +58,7 @@ from .shared import (
     set_option,
     store_option,
     study_argument,
+    until_options,
     vary_option,
     workers_options,
 )
@@ -93,6 +97,7 @@ PENDING = 4
 )
 @batch_options
 @vary_option
+@until_options
 @budget_options
 @workers_options
 @fault_options
@@ -122,12 +127,13 @@ def run(
     batch = _read_batch(where, chosen_now=where["batch"])
     own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}
     options = read_run_options(where, **own)
+    rules = _read_policy(where)
     if varied:
         studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
-        return perform_all(catalogue, studies, options, where)
+        return perform_all(catalogue, studies, options, where, rules)
     chosen = catalogue.study(study, roles, values)
     _say_notes(chosen, where)
-    return perform(catalogue, chosen, options, where)[0]
+    return perform(catalogue, chosen, options, where, rules=rules)[0]
 
 
 def _say_notes(study: Study, where: Mapping[str, Any]) -> None:
@@ -135,7 +141,13 @@ def _say_notes(study: Study, where: Mapping[str, Any]) -> None:
         echo(f"Note: {note}", err=True)
 
 
-def perform_all(catalogue: Catalogue, studies: Sequence[Study], options: RunOptions, where: Mapping[str, Any]) -> int:
+def perform_all(
+    catalogue: Catalogue,
+    studies: Sequence[Study],
+    options: RunOptions,
+    where: Mapping[str, Any],
+    rules: Policy | None = None,
+) -> int:
     """Run a study on each variant of a model, within one budget, and compare the runs; return the exit code.
 
     Raises:
@@ -147,7 +159,7 @@ def perform_all(catalogue: Catalogue, studies: Sequence[Study], options: RunOpti
             echo(f"Variant {number} of {len(studies)}: {study.roles[SUBJECT]}", err=True)
         _say_notes(study, where)
         try:
-            code, name = perform(catalogue, study, options, where, purse.budget())
+            code, name = perform(catalogue, study, options, where, purse.budget(), rules)
         except BudgetError as spent:
             echo(f"prejudge: {spent}", err=True)
             code, name = SPENT, None
@@ -207,7 +219,8 @@ def resume(name: str, **where: Any) -> int:
     batch = _read_batch(where, chosen_now=manifest.batch is not None)
     own = {"mode": mode, "refresh": manifest.refresh, "command": manifest.command, "batch": batch}
     options = read_run_options(where, name=found.name, **own)
-    return perform(catalogue, manifest.study, options, where)[0]
+    rules = None if manifest.ending is None else parse_policy(manifest.ending.policy, "the run's policy")
+    return perform(catalogue, manifest.study, options, where, rules=rules)[0]
 
 
 def read_run_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
@@ -234,6 +247,26 @@ def _read_batch(where: Mapping[str, Any], *, chosen_now: bool) -> BatchOptions |
     return None
 
 
+def _read_policy(where: Mapping[str, Any]) -> Policy | None:
+    """Return the rules that end the run.
+
+    Raises:
+        UsageError: one of --until and --policy is missing, or the run asks in batches.
+    """
+    if where["until"] is None and where["policy"] is None:
+        return None
+    if where["until"] is None or where["policy"] is None:
+        raise UsageError(
+            "--until decided and --policy FILE belong together. Give both, or neither.", code="options.conflict"
+        )
+    if where["batch"]:
+        raise UsageError(
+            "--batch hands in all requests at once, and --until decided looks between them. Leave one out.",
+            code="options.conflict",
+        )
+    return read_policy(where["policy"])
+
+
 def ensure_same_data(manifest: Manifest) -> None:
     """Refuse to resume a run whose data file has changed: its answers would belong to other questions.
 
@@ -256,18 +289,28 @@ def perform(
     options: RunOptions,
     where: Mapping[str, Any],
     budget: Budget | None = None,
+    rules: Policy | None = None,
 ) -> tuple[int, str | None]:
     """Run a study with progress on the terminal, show the results, and return the exit code and the finished run.
+
+    With `rules` the run ends when they are decided, and the exit code is that of the gate.
 
     Raises:
         UsageError: the run was interrupted; the message has the command that resumes it.
     """
     ensure_writable(Path(where["runs"]))
+    if rules is not None:
+        options = msgspec.structs.replace(options, decider=Deciding(catalogue, study, rules))
     code, name = ask(catalogue, study, options, where, budget)
     if name is None:
         return code, None
     with scored_again(name, where), Store(where["store"], later=True) as store:
-        return deliver(score(catalogue, store, name), store, where), name
+        scores = score(catalogue, store, name)
+        code = deliver(scores, store, where)
+        if rules is not None and scores.estimates:
+            verdicts = judge(scores, rules, followed=followed_in(scores, rules))
+            code = show_verdicts(verdicts, f"{rules.name} on {name}")
+        return code, name
 
 
 def ask(

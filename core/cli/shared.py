@@ -102,6 +102,22 @@ vary_option = click.option(
     help="Run the study once for each value of a setting of the model, such as thinking=off,low,high, and compare the "
     "runs. Repeatable: every combination.",
 )
+
+
+def until_options(command: F) -> F:
+    """Add the options of a run that ends when a policy is decided."""
+    command = click.option(
+        "--policy", default=None, metavar="FILE", help="The rules of --until decided, as TOML; those of a gate."
+    )(command)
+    return click.option(
+        "--until",
+        type=click.Choice(["decided"]),
+        default=None,
+        help="Ask whole units in random order, and end the run when every rule of --policy passes or one fails. Exit "
+        "code 0, 1, or 5 where all was asked and data are too few.",
+    )(command)
+
+
 published_option = click.option(
     "--published",
     multiple=True,

@@ -67,6 +67,8 @@ class Caveat(StrEnum):
     """Answers are missing significantly more often in some groups than in others, by a test of its own."""
     SELECTED = "selected"
     """Some answers were asked for because the ones before were, for instance, refused: they were chosen by outcome."""
+    ENDED_EARLY = "ended_early"
+    """The run could end at every look at its answers, which interval and test do not account for; the gate's do."""
     BATCH_DIFFERS = "batch_differs"
     """A sample of the requests was answered differently by single calls than in the provider's batches."""
     NOT_HEEDED = "not_heeded"

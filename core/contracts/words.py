@@ -27,6 +27,7 @@ _CAVEATS = {
     Caveat.UNTESTED: "no test",
     Caveat.UNEVEN_MISSING: "more often in some groups than in others: what is missing may have changed the differences",
     Caveat.SELECTED: "some answers were chosen by outcome: they were asked for because the ones before were not usable",
+    Caveat.ENDED_EARLY: "the run ended at a look at its answers: interval and p do not account for that, the gate does",
     Caveat.BATCH_DIFFERS: "asked in batches, whose answers differ from those of single calls",
     Caveat.NOT_HEEDED: "a model did not heed a setting that tells the runs apart",
     Caveat.NOT_CORRECTED: "not corrected for other tests",

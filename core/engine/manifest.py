@@ -33,6 +33,7 @@ from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
 from ..store.reading import damaged
 from .batch.options import BatchOptions, BatchRecord
+from .ending import Ending
 from .integrity.records import Integrity, Repeats
 from .reading import First, Outcome
 
@@ -106,6 +107,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Trials whose answer was asked for, by this run or an earlier one, because the answer before had this outcome."""
     batch: BatchOptions | None = None
     """How the run asks in batches; None: by single calls."""
+    ending: Ending | None = None
+    """How the run may end before all is asked; None: it asks all."""
     command: str = ""
     prejudge: str = VERSION
     python: str = ""

@@ -41,6 +41,7 @@ from .batch.stage import BatchStage, ensure_batches, fed, takes
 from .budget import Budget, Caps, ensure_priced
 from .collector import spared
 from .counts import Counts
+from .ending import Decider, Ending
 from .integrity.canary import Watch
 from .integrity.records import ALIKE, Integrity
 from .integrity.records import add_up as add_findings
@@ -96,6 +97,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to ask in batches of the provider; None: by single calls."""
     workers: WorkerOptions | None = None
     """Processes that ask the models of this machine; None: this one."""
+    decider: Decider | None = None
+    """Says what is asked before each look, and whether the run may end; None: all is asked."""
 
     def __post_init__(self) -> None:
         """Refuse outcomes to refresh in another mode than `use`."""
@@ -279,7 +282,7 @@ class _Run:
         notes = (*(_told(*item) for item in self.notes.items()), *_estimated(self.records))
         renewed = renewed_answers(self.store, run_id)
         base = msgspec.structs.replace(
-            base, stages=self.records, integrity=self.integrity, notes=notes, renewed=renewed
+            base, stages=self.records, integrity=self.integrity, notes=notes, renewed=renewed, ending=self._ending
         )
         before, manifest = self.before, encode(base)
         if self.called or before is None:
@@ -325,11 +328,11 @@ class _Run:
             await self._keep_images(stage, adapter, ledger)
             if self.options.batch is not None and self.options.mode != "replay" and takes(adapter, stage):
                 batches = self._batches(stage, scheduler, self.options.batch)
-                await self._windows(stage, await batches.settle())
+                await self._windows(stage, await batches.settle(), stage.trials(self.earlier))
                 before = self.recorded.get(stage.name)
                 batch = await batches.record(before.batch if before is not None else None)
             else:
-                await self._windows(stage, scheduler)
+                planned = await self._parts(stage, scheduler, planned)
                 batch = await fed(ledger, stage.name)
         finally:
             await scheduler.aclose()
@@ -381,11 +384,24 @@ class _Run:
 
         return BatchStage(stage, scheduler, windows, options, model, self.name, self.options.keep_going)
 
-    async def _windows(self, stage: Stage, scheduler: Scheduler) -> None:
+    async def _parts(self, stage: Stage, scheduler: Scheduler, planned: int) -> int:
+        """Ask a stage, part by part where a decider may end it; return the number of its trials."""
+        if (decider := self.options.decider) is None:
+            await self._windows(stage, scheduler, stage.trials(self.earlier))
+            return planned
+        asked = 0
+        for trials in decider.parts(stage, self.earlier):
+            asked = await self._windows(stage, scheduler, trials, asked)
+            seen = observe_stage(self.store, scheduler.ledger.run_id, stage, self.first)
+            if decider.decided(seen, asked):
+                break
+        return asked
+
+    async def _windows(self, stage: Stage, scheduler: Scheduler, planned: Iterable[Trial], ordinal: int = 0) -> int:
+        """Ask trials, the first of which is number `ordinal` of its stage; return the number of the next one."""
         under_way: deque[asyncio.Task[None]] = deque()
         try:
-            ordinal = 0
-            for trials in batched(stage.trials(self.earlier), WINDOW):
+            for trials in batched(planned, WINDOW):
                 window = _Window(_Reading(stage, self.first, self.options.refresh), scheduler, ordinal, trials)
                 under_way.append(asyncio.create_task(window.settle()))
                 ordinal += len(trials)
@@ -397,6 +413,11 @@ class _Run:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
+        return ordinal
+
+    @property
+    def _ending(self) -> Ending | None:
+        return None if self.options.decider is None else self.options.decider.ending
 
     def _manifest(self) -> Manifest:
         return Manifest(
@@ -411,6 +432,7 @@ class _Run:
             mode=self.options.mode,
             refresh=self.options.refresh,
             batch=self.options.batch,
+            ending=self._ending,
             command=self.options.command,
             **describe_machine(),
         )

@@ -5,18 +5,22 @@ The door: `read_policy`, then `judge` or `judge_run`, then `junit` and `markdown
 
 from __future__ import annotations
 
-from .checks import State
-from .judge import Outcome, Verdict, judge, judge_run, selects, worst
+from .checks import State, worst
+from .deciding import Deciding
+from .judge import Outcome, Verdict, followed_in, judge, judge_run
 from .policy import FINISHED, Policy, Rule, parse_policy, read_policy
+from .selecting import selects
 from .words import junit, markdown, summary
 
 __all__ = [
     "FINISHED",
+    "Deciding",
     "Outcome",
     "Policy",
     "Rule",
     "State",
     "Verdict",
+    "followed_in",
     "judge",
     "judge_run",
     "junit",

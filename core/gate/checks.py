@@ -7,7 +7,7 @@ interval that is partly allowed more data would tell. A value that is missing pa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -28,6 +28,12 @@ class State(StrEnum):
     def of(cls, holds: bool) -> State:
         """Return the result of a check that more data would not change."""
         return cls.PASS if holds else cls.FAIL
+
+
+def worst(states: Iterable[State]) -> State:
+    """Return a failure, or else too few data, or else a pass; of nothing a failure."""
+    found = set(states) or {State.FAIL}
+    return next(state for state in (State.FAIL, State.OPEN, State.PASS) if state in found)
 
 
 class Check(NamedTuple):

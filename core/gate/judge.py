@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -17,8 +16,10 @@ from ..contracts.estimates import Estimate
 from ..report.text import group_words
 from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from .checks import Check, State, check_estimate, check_share
+from .checks import Check, State, check_estimate, check_share, worst
+from .deciding import Sequences, sequences_of
 from .policy import FINISHED, Policy, Rule
+from .selecting import matches, selected
 
 DONE = ("finished", "imported")
 RUN, BASELINE = "run", "baseline"
@@ -70,12 +71,6 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.state is State.PASS
 
 
-def worst(states: Iterable[State]) -> State:
-    """Return a failure, or else too few data, or else a pass; of nothing a failure."""
-    found = set(states) or {State.FAIL}
-    return next(state for state in (State.FAIL, State.OPEN, State.PASS) if state in found)
-
-
 Baselines = Mapping[str, Mapping[tuple[Any, ...], Difference]]
 """Differences from each baseline run, by the estimate's key."""
 
@@ -106,13 +101,29 @@ def judge_run(
             continue  # nothing to compare yet, and every rule of estimates fails by itself
         compared = compare_scores(catalogue, {BASELINE: against, RUN: scores}, CompareOptions())
         baselines[other] = {_own_key(d.estimate): d for d in compared.differences}
-    return scores, judge(scores, policy, baselines)
+    return scores, judge(scores, policy, baselines, followed_in(scores, policy))
 
 
-def judge(scores: Scores, policy: Policy, baselines: Baselines | None = None) -> list[Verdict]:
-    """Return a verdict per rule, in the order of `Policy.names`."""
+def followed_in(scores: Scores, policy: Policy) -> Sequences | None:
+    """Return the bounds that hold at every look, of a run that could end at one.
+
+    Raises:
+        UsageError: a rule of the policy has no such bound.
+    """
+    ending = scores.manifest.ending
+    return None if ending is None or not scores.estimates else sequences_of(scores, policy, ending)
+
+
+def judge(
+    scores: Scores, policy: Policy, baselines: Baselines | None = None, followed: Sequences | None = None
+) -> list[Verdict]:
+    """Return a verdict per rule, in the order of `Policy.names`.
+
+    `followed` are the bounds that hold at every look, of a run that could end at one.
+    """
     first = [Verdict(FINISHED, (_finished(scores),))] if policy.finished else []
-    return [*first, *(Verdict(rule.name, tuple(_outcomes(scores, rule, baselines or {}))) for rule in policy.rules)]
+    rules = [(rule, tuple(_outcomes(scores, rule, baselines or {}, followed))) for rule in policy.rules]
+    return [*first, *(Verdict(rule.name, outcomes) for rule, outcomes in rules)]
 
 
 def _own_key(estimate: Estimate) -> tuple[Any, ...]:
@@ -132,36 +143,24 @@ def _finished(scores: Scores) -> Outcome:
     return Outcome(scores.run.name, "every planned trial is recorded", "; ".join([state, *short]), State.of(passed))
 
 
-def _outcomes(scores: Scores, rule: Rule, baselines: Baselines) -> Iterator[Outcome]:
+def _outcomes(scores: Scores, rule: Rule, baselines: Baselines, followed: Sequences | None) -> Iterator[Outcome]:
     if not rule.metric:
         yield from _answers(scores, rule)
         return
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
-    named = [e for e in every if _matches(e.metric, rule.metric)]
-    found = [e for e in named if all(selects(v, k, e) for k, v in rule.group.items())]
+    named = [e for e in every if matches(e.metric, rule.metric)]
+    found = selected(rule, named)
     if not found:
         yield _nothing(rule, every, named)
     for estimate in found:
         difference = baselines.get(rule.baseline, {}).get(key_of(estimate.metric, estimate.group))
-        for check in check_estimate(rule, estimate, difference):
+        own = check_estimate(rule, estimate, difference)
+        for check in followed.checks(rule, estimate) if followed is not None and rule.limits else own:
             yield _outcome(f"{estimate.metric} ({group_words(estimate.group)})", check)
 
 
 def _outcome(subject: str, check: Check) -> Outcome:
     return Outcome(subject, *check)
-
-
-def selects(pattern: object, factor: str, estimate: Estimate) -> bool:
-    """Return whether an estimate has a level of a factor, with `*` and `?`; an empty one: whether it has no level."""
-    if factor not in estimate.group:
-        return pattern == ""
-    return _matches(estimate.group[factor], pattern)
-
-
-def _matches(level: object, pattern: object) -> bool:
-    if level == pattern:
-        return True
-    return isinstance(pattern, str) and fnmatchcase(str(level), pattern)
 
 
 def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:
@@ -210,5 +209,5 @@ def _parts(frame: pl.DataFrame, group: Mapping[str, Any]) -> Iterator[tuple[dict
             yield {}, frame
         return
     for levels, part in frame.partition_by(list(group), as_dict=True, maintain_order=True).items():
-        if all(_matches(level, pattern) for level, pattern in zip(levels, group.values(), strict=True)):
+        if all(matches(level, pattern) for level, pattern in zip(levels, group.values(), strict=True)):
             yield dict(zip(group, levels, strict=True)), part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -60,6 +60,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return tuple(name for name in LIMITS if getattr(self, name) is not None)
 
 
+class Until(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How `run --until decided` asks: whole units in random order, until the rules are decided."""
+
+    unit: str = ""
+    """The factor whose levels are the units; empty: the declared one with the most levels."""
+    level: Annotated[float, msgspec.Meta(gt=0.5, lt=1)] = 0.95
+    """Of the bounds, over all looks."""
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Of the order."""
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """A valid policy."""
 
@@ -68,7 +79,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The study it is for; empty: any."""
     finished: bool = True
     """Whether an unfinished run fails."""
+    until: Until = Until()
     rules: tuple[Rule, ...]
+    text: str = ""
+    """As it was written."""
 
     @property
     def names(self) -> list[str]:
@@ -80,6 +94,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str = "prejudge"
     study: str = ""
     finished: bool = True
+    until: dict[str, Any] = {}
     rules: list[dict[str, Any]] = []
 
 
@@ -112,7 +127,8 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
         raise UsageError(
             f"{where}: two rules are called {twice[0]!r}. Give each a name of its own.", code="policy.rule-twice"
         )
-    return Policy(name=file.name, study=file.study, finished=file.finished, rules=rules)
+    until = build_options(f"[until] in {where}", Until, file.until, strict=True, noun="key")
+    return Policy(name=file.name, study=file.study, finished=file.finished, until=until, rules=rules, text=text)
 
 
 def _rule(values: dict[str, Any], where: str, number: int) -> Rule:

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 from ..contracts.words import counted
 from ..report.markdown import escape, table
 from ..report.text import clean
-from .checks import State
-from .judge import Verdict, worst
+from .checks import State, worst
+from .judge import Verdict
 
 HEADS = ("estimate", "required", "found")
 KINDS = {State.FAIL: "policy", State.OPEN: "not-enough-data"}

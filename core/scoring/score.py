@@ -285,6 +285,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
+    limits += [Caveat.ENDED_EARLY] if scores.manifest.ending is not None else []
     limits += [Caveat.ONE_DRAW] if any(one.repeated for one in scores.manifest.integrity.values()) else []
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):

@@ -38,6 +38,11 @@ BATCHES = (
     "Stage {stage!r} was asked in batches, and a sample of {compared} by single calls, too: {texts} equal texts, "
     "{outcomes} equal outcomes{p}. The batches' answers count."
 )
+ENDED = (
+    "Asked until the rules of a policy were decided ({state}): {units:,} of {every:,} levels of {unit}, "
+    "{trials:,} of {planned:,} requests, {looks}. "
+    "The intervals and tests of this report do not account for the looks; those of `prejudge gate` do."
+)
 NOT_COMPARED = (
     "Stage {stage!r} was asked in batches; whether single calls are answered alike was not checked by this run."
 )
@@ -59,6 +64,7 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
         *again,
         *_secret(scores),
         *_renewed(scores),
+        *_ended(scores),
         *_one_draw(scores),
         *_found(scores),
         *_batched(scores),
@@ -117,6 +123,14 @@ def _batched(scores: Scores) -> Iterator[str]:
             yield BATCHES.format(stage=name, compared=counted(found.compared, "request"), **counts)
         for note in record.batch.notes:
             yield f"{note[:1].upper()}{note[1:]}."
+
+
+def _ended(scores: Scores) -> Iterator[str]:
+    """Say that the run could end at every look, and when it did."""
+    if (ending := scores.manifest.ending) is not None and ending.looks:
+        last, looks = ending.looks[-1], counted(len(ending.looks), "look")
+        counts = {"every": ending.units, "units": last.units, "trials": last.trials, "planned": ending.trials}
+        yield ENDED.format(state=last.state, unit=ending.unit, looks=looks, **counts)
 
 
 def _one_draw(scores: Scores) -> Iterator[str]:
