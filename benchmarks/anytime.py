@@ -61,7 +61,7 @@ def missing(rng: np.random.Generator) -> tuple[Mean, ...]:
 
 
 def drifting(rng: np.random.Generator) -> tuple[Mean, ...]:
-    """Both sides drift alike from .3 to .7 while units are asked; the difference within each stays at the limit of .1."""
+    """Both sides drift alike from .3 to .7 while units are asked; their difference stays at the limit of .1."""
     sizes, level = np.full(UNITS, 5), np.linspace(0.25, 0.65, UNITS)
     gap = leaning(rng, sizes, level + 0.1, 0.2) - leaning(rng, sizes, level, 0.2)
     return (of(gap, sizes, 5, -1.0, 1.0),)

@@ -24,7 +24,7 @@ EXITS = (
         1,
         "a check failed, or there is no value",
         {
-            "run": NONE_READ,
+            "run": f"{NONE_READ}; with `--until decided`, a rule fails",
             "resume": NONE_READ,
             "score": NONE_READ,
             "import": NONE_READ,
@@ -62,7 +62,10 @@ EXITS = (
     Exit(
         5,
         "no rule of a [gate](../gate.md) fails, but for one the data are too few to tell",
-        {"gate": "no rule fails, but for one the data are too few"},
+        {
+            "gate": "no rule fails, but for one the data are too few",
+            "run": "with `--until decided`, all was asked, and the data are too few for a rule",
+        },
     ),
 )
 
