@@ -68,7 +68,7 @@ def _seen(folder: Path) -> str:
 def _drawn(folder: Path) -> str:
     import diffusers
 
-    pipeline = diffusers.StableDiffusionPipeline.from_pretrained(folder, torch_dtype=torch.float32)
+    pipeline = diffusers.StableDiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     means = [np.array([_cheeks(pipeline, word) for word in side[:WORDS]]) for side in (HIGH, LOW)]
     gap = (means[0].mean() - means[1].mean()) / SPREAD
