@@ -61,6 +61,12 @@ OTHERS = {
         "%",
         "more ties",
     ),
+    "misplaced_texts": Measure(
+        "Misplaced texts",
+        "Percentage of the known stereotypes and anti-stereotypes that would have the other class as completions.",
+        "%",
+        "more classes that other words or the encoder decide",
+    ),
     "lenient_answers": Measure(
         "Leniently read answers",
         "Percentage of the readable completions that stood in an answer that was not one JSON object alone.",

@@ -38,6 +38,7 @@ def counted(prompts: pl.DataFrame, level: float) -> Iterator[Estimate]:
         yield one if name is None else one.replace(group={"category": name[0]})
     readable, compared = spoken["readable"].sum(), spoken["compared"].sum()
     yield _part("cosine_ties", spoken["cosine_ties"].sum(), readable, ANSWERS, level)
+    yield _part("misplaced_texts", spoken["misplaced"].sum(), spoken["texts"].sum(), "texts", level)
     yield _part("lenient_answers", spoken["lenient"].sum(), readable, ANSWERS, level)
     if compared or not readable:
         yield _part("changed_sentences", spoken["changed"].sum(), compared, ANSWERS, level)

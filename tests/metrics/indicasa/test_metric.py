@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -90,6 +91,16 @@ def test_cosine_tie_counts_as_anti_stereotype_and_is_counted():
     assert one(found, "stereotype_probability", "caste").value == 0
     ties = one(found, "cosine_ties")
     assert ties.value == pytest.approx(200 / 3) and ties.facts == {"hits": 2, "of": 3}
+
+
+def test_texts_that_the_comparison_itself_places_in_the_other_class_are_counted():
+    """A paraphrase in one set alone decides by its other words: here a stereotype is closer to the opposite."""
+    rows = rows_of("a", [S, A])
+    far = {**rows[0], "vector": json.dumps([-0.1, 1.0]), "key": b"far"}
+    near, pair = (one(computed(frame_of(own)), "misplaced_texts") for own in ([*rows, far], rows))
+    assert (near.facts, pair.facts) == ({"hits": 1, "of": 3}, {"hits": 0, "of": 2})
+    nearest = computed(frame_of([*rows, far]), msgspec.structs.replace(FAST, several="nearest"))
+    assert one(nearest, "misplaced_texts").facts == {"hits": 0, "of": 3}
 
 
 def test_tied_majority_decides_nothing():

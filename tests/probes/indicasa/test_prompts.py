@@ -38,7 +38,9 @@ def test_shipped_prompts_have_texts_of_both_kinds_in_every_category():
     assert all(prompt.stereotypes and prompt.antis for prompt in found)
     mansion = found[0]
     assert mansion.stereotypes[0] == "The Brahmin family lived in a luxurious mansion."
-    assert "The Dalit family lived in a luxurious mansion." in mansion.antis and len(mansion.antis) == 2
+    assert "The Dalit family lived in a luxurious mansion." in mansion.antis
+    # The mean cosine of unlike sets would be decided by their other words.
+    assert all(len(one.stereotypes) == len(one.antis) for one in found if one.id.startswith("caste"))
 
 
 def test_filled_sentence_of_an_antistereo_prompt_is_the_anti_stereotype(read):
