@@ -257,7 +257,11 @@ class _Run:
             await self._stages(ledger)
             self._ensure_recorded(run_id)
             state = "finished"
-        except (asyncio.CancelledError, BudgetError, HaltedError, PendingError):
+        except asyncio.CancelledError:
+            state = "interrupted"
+            self.store.patience.hurry()  # nobody waits for a server that is away to record the interruption
+            raise
+        except (BudgetError, HaltedError, PendingError):
             state = "interrupted"
             raise
         finally:

@@ -13,6 +13,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+import msgspec
+
 from ..contracts.adapter import Limits, Services
 from ..contracts.errors import DataError, ModelError, PermanentError, PrejudgeError, TransientError, UsageError
 from ..contracts.records import AnyResponse
@@ -50,14 +52,21 @@ LOSSES = 2
 
 
 class Pool:
-    """The workers of one run."""
+    """The workers of one run. They are started by the first call: a run that finds all answers needs none."""
 
-    def __init__(self, engine: Engine, places: Sequence[Place], models: Mapping[str, Model], path: list[str]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        places: Sequence[Place],
+        models: Mapping[str, Model],
+        path: list[str],
+        described: Mapping[str, Described],
+    ) -> None:
+        """`described` is what this process says of the models; the workers must say the same, except of limits."""
         self._engine, self._models, self._path = engine, dict(models), path
         self.members = [Member(place) for place in places]
-        self.described: dict[str, Described] = {}
-        """What the workers say of the models; all of them the same."""
-        self.limits: dict[str, Limits] = {}
+        self.described = dict(described)
+        self.limits: dict[str, Limits] = {name: one.limits for name, one in described.items()}
         """The present limits of one worker, by model."""
         self._services: dict[str, Services] = {}
         self._waiting: deque[Call] = deque()
@@ -68,13 +77,19 @@ class Pool:
         self._others: set[asyncio.Task[None]] = set()
         """Looks at the workers, and calls of services."""
         self._closed = self._soon = False
+        self._opening: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Start all workers at once, and wait until their models are made.
+        """Start all workers at once, unless that was done, and wait until their models are made.
 
         Raises:
             PrejudgeError: a worker cannot be started, or a model cannot be made there.
         """
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        await asyncio.shield(self._opening)
+
+    async def _open(self) -> None:
         loop = asyncio.get_running_loop()
         self._first = {member: loop.create_future() for member in self.members}
         self._lives = {member: asyncio.create_task(self._live(member)) for member in self.members}
@@ -82,7 +97,7 @@ class Pool:
         try:
             await asyncio.gather(*self._first.values())
         except BaseException:
-            await self.aclose()
+            await self._end_all()
             raise
 
     def bind(self, model: str, services: Services) -> None:
@@ -100,8 +115,11 @@ class Pool:
         A call is cut into parts while workers are idle, so that a small study uses all of them.
 
         Raises:
-            PrejudgeError: the model cannot do the operation; what else its adapter raised has the name that it had.
+            PrejudgeError: the model cannot do the operation, or the workers cannot be started; what else its adapter
+                raised has the name that it had.
         """
+        if self._opening is None or not self._opening.done() or self._opening.exception() is not None:
+            await self.open()
         call = self._call(model, requests, again, shared)
         if len(requests) > 1 and any(self._losses[one] >= LOSSES for one in requests):
             self._cut(call, len(requests))
@@ -128,6 +146,12 @@ class Pool:
 
     async def aclose(self) -> None:
         """End all workers: idle ones in order, busy ones at once."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await self._end_all()
+
+    async def _end_all(self) -> None:
         if self._closed:
             return
         self._closed = True
@@ -249,16 +273,15 @@ class Pool:
         return None
 
     def _opened(self, member: Member, described: dict[str, Described]) -> PrejudgeError | None:
-        if self.described and described != self.described:
+        differing = [name for name, one in described.items() if not _alike(one, self.described[name])]
+        if differing:
             member.end("has other models")
-            differing = ", ".join(name for name, one in described.items() if one != self.described[name])
             return UsageError(
-                f"the workers disagree on what {differing} is: their machines or devices differ. Use like ones.",
+                f"two processes of this run disagree on what {', '.join(differing)} is: their machines, devices or "
+                "versions differ. Use like ones.",
                 code="workers.differ",
             )
-        if not self.described:
-            self.described = described
-            self.limits = {name: one.limits for name, one in described.items()}
+        self.limits |= {name: one.limits for name, one in described.items()}
         member.ready = member.opened = True
         for model in self._services:
             self._hand_over(member, model)
@@ -357,6 +380,11 @@ class Pool:
                     member.heard = now  # the driver itself was halted, and has not listened
                 elif member.link is not None and (why := member.fault(now)):
                     member.end(why)
+
+
+def _alike(one: Described, other: Described) -> bool:
+    """Return whether two instances are of one model; the batches that they take may differ by device."""
+    return msgspec.structs.replace(one, limits=other.limits) == other
 
 
 def join(call: Call, parts: Sequence[Call]) -> None:

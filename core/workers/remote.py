@@ -20,7 +20,7 @@ from .local import Local
 from .options import WorkerOptions
 from .places import find_places
 from .pool import Pool
-from .wire import OPERATION, Model
+from .wire import OPERATION, Model, describe
 
 ENGINES: dict[str, type[Engine]] = {"local": Local}
 AHEAD = 1
@@ -119,8 +119,8 @@ async def _open(
         )
     records = {name: Model(_target(adapter), _options(catalogue, name)) for name, adapter in local.items()}
     path = [one for one in sys.path if isinstance(one, str)]
-    pool = Pool(ENGINES[options.engine](), find_places(options), records, path)
-    await pool.open()
+    described = {name: describe(adapter) for name, adapter in local.items()}
+    pool = Pool(ENGINES[options.engine](), find_places(options), records, path, described)
     return {name: Remote(name, face, pool) for name, face in local.items()}
 
 

@@ -27,10 +27,11 @@ from prejudge.core.engine.manifest import manifest_of
 from prejudge.core.engine.runs import execute
 from prejudge.core.store import Store, get_run
 from prejudge.core.workers import pool as pools
+from prejudge.core.workers.local import Local
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
-BATCH, WORKERS, KILLS = 8, 2, 4
+BATCH, WORKERS, KILLS = 8, int(os.environ.get("PREJUDGE_WORKERS", "2")), int(os.environ.get("PREJUDGE_KILLS", "4"))
 SLOW = f"latency_seconds = 0.15\nbatch_items = {BATCH}\nconcurrency = 1\nstrength = 1.0"
 REGISTRY = f"""[models.slow]
 adapter = "simulated"
@@ -140,6 +141,13 @@ def test_the_budget_of_a_run_is_that_of_all_its_workers(place):
         asked(settings)
     assert 50 - BATCH <= counted(settings.store) <= 50
     assert not children(os.getpid())
+
+
+def test_a_run_that_finds_all_answers_starts_no_worker(place, monkeypatch):
+    asked(Settings())
+    monkeypatch.setattr(Local, "start", None)
+    asked(Settings(workers=WORKERS))
+    assert counts(Settings())["cached"] == 360
 
 
 def test_no_worker_outlives_its_driver(place):

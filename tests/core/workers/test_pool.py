@@ -91,7 +91,8 @@ class FakeEngine(Engine):
 
 @asynccontextmanager
 async def opened(engine, number=2):
-    pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, [])
+    described = {"m": Described(IDENTITY, LIMITS, ["embed"], {}, [])}
+    pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, [], described)
     await pool.open()
     try:
         pool.bind("m", Services())
