@@ -32,6 +32,8 @@ from prejudge.core.workers.local import Local
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
 BATCH, WORKERS, KILLS = 8, int(os.environ.get("PREJUDGE_WORKERS", "2")), int(os.environ.get("PREJUDGE_KILLS", "4"))
+PER_CELL = max(10, KILLS)
+"""Enough that the study is not over before the last kill."""
 SLOW = f"latency_seconds = 0.15\nbatch_items = {BATCH}\nconcurrency = 1\nstrength = 1.0"
 REGISTRY = f"""[models.slow]
 adapter = "simulated"
@@ -83,7 +85,7 @@ def wait_for(condition):
 def asked(settings, **options):
     """Run the study, unscored; return the name of the run."""
     catalogue = Catalogue.load("registry.toml")
-    study = catalogue.study("bistereo-pairs", {"subject": "slow"}, {"per_cell": 10, **options})
+    study = catalogue.study("bistereo-pairs", {"subject": "slow"}, {"per_cell": PER_CELL, **options})
     with Store(settings.store) as store:
         return asyncio.run(execute(catalogue, study, store, settings.run_options))
 
@@ -120,9 +122,9 @@ def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place):
         over.set()
         killer.join()
     one, other = observed(alone), observed(together)
-    assert len(killed) == KILLS and one.equals(other) and len(one) == 360
+    assert len(killed) == KILLS and one.equals(other) and len(one) == 36 * PER_CELL
     found = counts(together)
-    assert found["asked"] == 360 and found["failed"] == 0
+    assert found["asked"] == 36 * PER_CELL and found["failed"] == 0
     assert 0 < found["retried"] <= KILLS * BATCH
     assert wait_for(lambda: not children(os.getpid()))
 
@@ -147,7 +149,7 @@ def test_a_run_that_finds_all_answers_starts_no_worker(place, monkeypatch):
     asked(Settings())
     monkeypatch.setattr(Local, "start", None)
     asked(Settings(workers=WORKERS))
-    assert counts(Settings())["cached"] == 360
+    assert counts(Settings())["cached"] == 36 * PER_CELL
 
 
 def test_no_worker_outlives_its_driver(place):
