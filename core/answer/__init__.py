@@ -8,6 +8,6 @@ Interface: `answer_of` fills an `Answer` from a scored run.
 from __future__ import annotations
 
 from .answer import answer_of
-from .records import DEFINITIONS, SURE, Answer, Number, Reply, Row, State
+from .records import DEFINITIONS, Answer, Number, Reply, Row
 
-__all__ = ["DEFINITIONS", "SURE", "Answer", "Number", "Reply", "Row", "State", "answer_of"]
+__all__ = ["DEFINITIONS", "Answer", "Number", "Reply", "Row", "answer_of"]

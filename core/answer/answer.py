@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..catalogue.study import SUBJECT
+from ..contracts.sizes import SURE, State
 from ..scoring.score import Scores
 from .lost import mend_words, missing_words
-from .records import SURE, Answer, Reply, State
+from .records import Answer, Reply
 from .replies import asked_of, questions_over, reply_of, rows_of
 
 PRELIMINARY = "The run is not complete: {done:,} of {planned:,} questions were asked. The verdicts may change."

@@ -1,6 +1,8 @@
-"""How many more templates, words or faces would decide, with the run as its own pilot.
+"""How many more templates, words or faces would decide, the run being its own pilot: the rule of reports and gates.
 
-The arithmetic is that of `prejudge plan --pilot`: the metric `smallest-effect`, from the units that are tested.
+The arithmetic is that of `prejudge plan --pilot`: the metric `smallest-effect`, from the units that are tested. Of a
+metric that states no units, the width of the interval stands for them. Either way a true difference is found with 80 %
+power.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import msgspec
@@ -15,18 +18,21 @@ import polars as pl
 
 from ..contracts.estimates import Estimate
 from ..contracts.options import build_options
+from ..contracts.sizes import POINTS, SHARE
 from ..contracts.words import NEEDED, TIMES, number
 from ..scoring.planned_units import PILOT, PLANNED
 from ..scoring.score import ALPHA, SMALLEST, Scores
 from ..statistics.facets import WORDS
-from .records import POINTS, SHARE
 
 LOG = logging.getLogger(__name__)
-CLUSTERS = "clusters"
+CLUSTERS, ANSWERS = "clusters", "answer"
 NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent units"}
 """What the levels of a facet are called; else the facet's own name with an s."""
 MOST = 1_000_000
 """More levels than anybody would write."""
+POWER = 0.8
+"""That of the metric `smallest-effect`."""
+NORMAL = NormalDist()
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -40,17 +46,36 @@ class Need(msgspec.Struct, frozen=True):
     """How many times as many levels of every facet find it; 0: none do."""
 
 
-def need_of(scores: Scores, estimates: Sequence[Estimate], target: float) -> Need | None:
+def need_of(scores: Scores | None, estimates: Sequence[Estimate], target: float) -> Need | None:
     """Return what the least well known of some estimates of one measure needs to find a difference of `target`.
 
-    None where the metric states no units, or nothing is known of their spread.
+    None where nothing is known of the spread of its units.
     """
     try:
-        found = list(_needs(scores, estimates, target))
+        found = _needs(scores, estimates, target) if scores is not None else []
     except Exception as error:  # a third party's `units`: no fault of theirs stands before a verdict
         LOG.debug("no power of %s: %s", estimates[0].metric, error)
-        return None
+        found = []
+    found = found or [need for e in estimates if (need := by_interval(e, target)) is not None]
     return max(found, key=lambda need: (need.detectable is None, need.detectable or 0.0), default=None)
+
+
+def by_interval(e: Estimate, target: float) -> Need | None:
+    """Return what an estimate needs by the width of its interval, which falls with the root of the number of clusters.
+
+    The standard error is that of a normal interval of this width and level; None where there is no finite width.
+    """
+    now = e.clusters or e.n
+    if e.low is None or e.high is None or not now or not target:
+        return None
+    width, outside = e.high - e.low, 1 - e.interval.level
+    if not (math.isfinite(width) and width > 0 and 0 < outside < 1):
+        return None
+    reach = NORMAL.inv_cdf(1 - outside / 2)
+    detectable = width / 2 / reach * (reach + NORMAL.inv_cdf(POWER))
+    times = (detectable / target) ** 2
+    facet = CLUSTERS if e.clusters else ANSWERS
+    return Need(detectable, ((facet, now, math.ceil(min(times, MOST + 1) * now)),), times)
 
 
 def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> list[Need]:
@@ -89,17 +114,21 @@ def in_words(need: Need, of: Estimate, target: float, *, small: bool) -> str:
 
     `small`: the target is the size that counts as small; else it is the value that was found.
     """
+    aim = f"To find {distance(of, target)}{', the size that counts as small' if small else ', as much as was found'}"
+    takes = takes_of(need)
+    return " ".join(filter(None, [_finds(need, of), f"{aim}, it takes {takes}." if takes else ""]))
+
+
+def takes_of(need: Need) -> str:
+    """Return how many levels of which facets it takes, such as `about 631 templates (now 60)`; empty: none known."""
     ways = [f"about {needed:,} {named(f)} (now {now:,})" for f, now, needed in need.facets if now < needed <= MOST]
-    told = [_finds(need, of)]
-    aim = f"To find {distance(of, target)}{', the size that counts as small' if small else ', as much as was found'}, "
     if ways:
-        rest = " with the others as they are" if len(need.facets) > 1 else ""
-        told.append(f"{aim}it takes {' or '.join(ways)}{rest}.")
-    elif need.times > 1:
-        every = " and ".join(f"{named(facet)} (now {now:,})" for facet, now, _ in need.facets)
-        times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
-        told.append(f"{aim}it takes about {times} times as many {every}.")
-    return " ".join(filter(None, told))
+        return f"{' or '.join(ways)}{' with the others as they are' if len(need.facets) > 1 else ''}"
+    if not 1 < need.times <= MOST:
+        return ""
+    every = " and ".join(f"{named(facet)} (now {now:,})" for facet, now, _ in need.facets)
+    times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
+    return f"about {times} times as many {every}"
 
 
 def _finds(need: Need, of: Estimate) -> str:

@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import msgspec
 
 from ..contracts.estimates import Estimate
+from ..contracts.sizes import MEANINGS, NOT_SHOWN, POINTS, ROW_WORDS, SHARE, WORDS, State
 from ..contracts.words import OF, UNDEFINED, decimals_for, defined, exact, number, percent, share_of
 
-SURE = "This does not show that there is none."
-"""What stands beside every verdict that nothing was shown."""
-POINTS, SHARE, COUNT = "percentage points", "share", "count"
-
-
-class State(StrEnum):
-    """The verdict on a question."""
-
-    SHOWN = "shown"
-    """At least one number differs significantly from neutral, after correction."""
-    SMALL = "small"
-    """The same, but every such difference lies within the size that counts as small, with its whole interval."""
-    OPEN = "open"
-    """Nothing differs significantly, and a difference that matters cannot be excluded."""
-    NEAR = "near"
-    """Every number lies within the size that counts as small, with its whole interval."""
-    GIVEN = "given"
-    """Numbers without a neutral value: there is nothing to judge."""
-    NOTHING = "nothing"
-    """There is no number, as no answer could be used."""
-
-
-WORDS = {
-    State.SHOWN: "Shown",
-    State.SMALL: "Shown, but small",
-    State.OPEN: "Not shown: too little data",
-    State.NEAR: "Near neutral",
-    State.GIVEN: "Measured, not judged",
-    State.NOTHING: "Nothing can be said",
-}
-ROW_WORDS = WORDS | {State.OPEN: "Not shown", State.GIVEN: "\N{EM DASH}"}
-"""The same in a table, below which `NOT_SHOWN` stands."""
-NOT_SHOWN = "Not shown: the data are too few to tell. " + SURE
-MEANINGS = {
-    State.SHOWN: "The difference is statistically significant after correction for the number of tests.",
-    State.SMALL: "The difference is statistically significant, but so small that its whole interval lies within the "
-    "size that counts as small.",
-    State.OPEN: "The numbers are compatible with no difference and with one that matters. " + SURE,
-    State.NEAR: "The whole interval lies within the size that counts as small: a larger difference can be excluded, "
-    "for what was asked.",
-    State.GIVEN: "The measure has no neutral value, so there is nothing to judge.",
-    State.NOTHING: "No answer could be used for this question. " + SURE,
-}
+COUNT = "count"
+UNBIASED, EQUAL = "unbiased", "no difference"
+COMPARED = "compared"
+"""Fact of an estimate that is a difference of two runs."""
 DEFINITIONS = {
     "interval": "The values that the data are compatible with. Of 100 such 95 % intervals about 95 contain the true "
     "value, where their assumptions hold.",
@@ -75,6 +35,8 @@ class Number(msgspec.Struct, frozen=True):
     """Whether it is a count."""
     hits: str = ""
     """A share by its counts, such as `3 of 41`."""
+    reference: str = UNBIASED
+    """What the neutral value is that of."""
 
     @classmethod
     def of(cls, e: Estimate) -> Number:
@@ -85,7 +47,8 @@ class Number(msgspec.Struct, frozen=True):
         )
         whole = value is not None and low is None and neutral is None and value.is_integer() and unit[:1] != "%"
         hits = share_of(e) if neutral is None and OF in e.facts else ""
-        return cls(value, low, high, neutral, "" if unit == COUNT else unit, e.interval.level, whole, hits)
+        reference = EQUAL if e.facts.get(COMPARED) else UNBIASED
+        return cls(value, low, high, neutral, "" if unit == COUNT else unit, e.interval.level, whole, hits, reference)
 
     @property
     def decimals(self) -> int:
@@ -113,7 +76,8 @@ class Number(msgspec.Struct, frozen=True):
         """Return the interval, or a dash."""
         if self.low is None or self.high is None:
             return UNDEFINED
-        return f"{number(self.low, self.decimals)} to {number(self.high, self.decimals)}"
+        unit = f" {self.unit}" if self.hits else ""
+        return f"{number(self.low, self.decimals)} to {number(self.high, self.decimals)}{unit}"
 
     @property
     def expected(self) -> str:
@@ -123,8 +87,9 @@ class Number(msgspec.Struct, frozen=True):
     @property
     def told(self) -> str:
         """Return everything, such as `66.7 percentage points (95 % interval 36.1 to 97.3; unbiased: 0)`."""
-        parts = [f"{percent(self.level)} interval {self.spread}" if self.low is not None else ""]
-        parts += [f"unbiased: {self.expected}" if self.neutral is not None else ""]
+        judged = self.neutral is not None
+        parts = [f"{percent(self.level)} interval {self.spread}" if self.low is not None else "no interval" * judged]
+        parts += [f"{self.reference}: {self.expected}" if judged else ""]
         inside = "; ".join(filter(None, parts))
         return f"{self.short} ({inside})" if inside else self.short
 

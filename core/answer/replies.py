@@ -7,16 +7,22 @@ from typing import Any, NamedTuple
 
 from ..catalogue.questions import Question
 from ..contracts.estimates import Caveat, Estimate, Verdict
+from ..contracts.records import Scalar
+from ..contracts.sizes import SURE, State, over
 from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
 from ..scoring.score import Scores
 from ..statistics.facets import OVER, population
 from .needed import distance, in_words, named, need_of
-from .records import SURE, Number, Reply, Row, State
-from .verdicts import small_of, state_of, state_over, undone
+from .records import Number, Reply, Row
+from .verdicts import small_of, state_of, undone
 
 MOST_ROWS = 6
-LEFT = "{shown} of {every} numbers, those furthest from neutral; the others are below."
-FLOOR = "With so few {what} no p can be{least}: none could have been shown."
+LEFT = "{shown} of {every} numbers, those furthest from neutral; the others stand under Estimates."
+FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
+NO_INTERVAL = {
+    Caveat.NO_VARIATION: "All independent units agree, so no interval can be computed.",
+    Caveat.ONE_CLUSTER: "It rests on a single independent unit, so there is no interval and no test.",
+}
 
 
 class Asked(NamedTuple):
@@ -96,15 +102,22 @@ def label_of(e: Estimate) -> str:
 
 def about_of(e: Estimate, varying: frozenset[str] | None = None) -> str:
     """Return the levels of a group in words, those that tell it apart; empty for the whole."""
-    levels = (v if isinstance(v, str) else f"{n} {v}" for n, v in e.group.items() if varying is None or n in varying)
+    levels = (_level(n, v) for n, v in e.group.items() if v is not None and (varying is None or n in varying))
     return ", ".join(level.replace("_", " ") for level in levels)
 
 
-def reply_of(one: Asked, scores: Scores) -> Reply:
-    """Return the verdict on a question, in words."""
+def _level(name: str, value: Scalar) -> str:
+    """Return a level that is a word as it is, and one that is or begins with a number with its factor's name."""
+    if isinstance(value, str) and value[:1].isalpha():
+        return value
+    return f"{name} {value:.12g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def reply_of(one: Asked, scores: Scores | None) -> Reply:
+    """Return the verdict on a question, in words; `scores` tells what more data would decide."""
     question, found = one.question, one.answering
     states = [state_of(question, e) for e in found]
-    state = state_over(states)
+    state = over(states)
     known = [e for e in found if e.value is not None]
     varying = _varying(found)
     if state is State.NOTHING:
@@ -123,10 +136,13 @@ def reply_of(one: Asked, scores: Scores) -> Reply:
 
 
 def _nothing(found: Sequence[Estimate]) -> str:
-    missing = sum(e.missing.total for e in found)
     why = next((e.note for e in found if e.note), "")
-    lost = f"{missing:,} of the answers that it needs are missing." if missing else "No number could be computed."
-    return f"{lost}{f' {_sentence(why)}' if why and not missing else ''} {SURE}"
+    if any(e.missing.total for e in found):
+        lost = "None of the answers that it needs could be used."
+        lost = lost if not any(e.n for e in found) else "Too few of the answers that it needs could be used."
+    else:
+        lost = f"No number could be computed.{f' {_sentence(why)}' if why else ''}"
+    return f"{lost} {SURE}"
 
 
 def _scope(estimates: Sequence[Estimate]) -> str:
@@ -160,7 +176,14 @@ def _clause(question: Question, side: Sequence[Estimate], of: int, varying: froz
     first, told = side[0], Number.of(side[0]).told
     if of == 1:
         return f"{_side(question, first)}: {told}"
-    return f"{_side(question, first)}, in {len(side)} of {of} groups: most for {about_of(first, varying)}, {told}"
+    return (
+        f"{_side(question, first)}, in {len(side)} of {of} groups: {_most(side)} for {about_of(first, varying)}, {told}"
+    )
+
+
+def _most(side: Sequence[Estimate]) -> str:
+    """Return how the first of several is told of: it is the most only where no other is as large."""
+    return "for example" if len(side) > 1 and Number.of(side[0]).short == Number.of(side[1]).short else "most"
 
 
 def _unshown(question: Question, state: State, known: Sequence[Estimate], varying: frozenset[str]) -> str:
@@ -187,11 +210,11 @@ def _counted(question: Question, known: Sequence[Estimate], varying: frozenset[s
     told = [f"{count:,}{f' of {of:,}' if of else ''} {what[:1].lower()}{what[1:]} after correction"]
     if len(known) > 1 and count:
         told.append(f"in {sum(bool(e.value) for e in known)} of {len(known)} groups")
-        told.append(f"most in {about_of(known[0], varying)}")
+        told.append(f"{_most(known)} in {about_of(known[0], varying)}")
     return f"{_scope(known)}, {f'{question.above}: ' if count and question.above else ''}{', '.join(told)}."
 
 
-def _needs(question: Question, known: Sequence[Estimate], scores: Scores) -> Iterator[str]:
+def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None) -> Iterator[str]:
     """Yield how much more would decide: for the size that counts as small, or else for the value that was found."""
     if floor := next((e for e in known if Caveat.P_FLOOR in e.caveats), None):
         over, p = str(floor.facts.get(OVER, "")).split(" x "), floor.facts.get(SMALLEST_P)
@@ -223,6 +246,7 @@ def _cautions(question: Question, known: Sequence[Estimate], state: State) -> It
     if state in (State.SHOWN, State.SMALL) and (rest := sum(state_of(question, e) is State.OPEN for e in known)):
         yield f"In {counted(rest, 'other group')} nothing was shown. {SURE}"
     told = {caveat for e in known for caveat in e.caveats}
+    yield from (words for caveat, words in NO_INTERVAL.items() if any(caveat in e.caveats for e in known[:1]))
     if Caveat.ONE_LEVEL in told:
         yield "One of the things that it should hold for was asked about in a single version, so it holds for that one."
     if told & {Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS}:

@@ -17,6 +17,8 @@ SHORT = {"percentage points": "points"}
 def show_answer(answer: Answer, console: Console) -> None:
     """Print the question, the verdicts, the numbers behind them, and what was missing."""
     console.print(answer.question, style="bold")
+    if answer.model:
+        console.print(f"Asked of {answer.model}")
     if answer.preliminary:
         console.print(answer.preliminary)
     for reply in answer.replies:
@@ -39,7 +41,7 @@ def answer_table(answer: Answer) -> Table:
     """Return the numbers of the first screen as a table."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     told = any(row.about for row in answer.rows)
-    for name in ("measure", *(["of whom"] if told else [])):
+    for name in ("measure", *(["for"] if told else [])):
         table.add_column(name)
     for name in ("value", "interval", "unbiased"):
         table.add_column(name, justify="right")

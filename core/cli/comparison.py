@@ -9,11 +9,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..compare import Comparison, Difference
+from ..compare.answered import answer_of_comparison
 from ..compare.beside import PUBLISHED
 from ..compare.differences import words_of
 from ..contracts.estimates import Estimate
-from ..contracts.sizes import size_of
+from ..contracts.sizes import ROW_WORDS, size_of
 from ..contracts.words import interval, number, p_value
+from .answer import show_answer
 from .results import UNITS, note_on_p
 from .terminal import terminal
 
@@ -28,7 +30,9 @@ def show_comparison(comparison: Comparison, report: Path) -> int:
     console = terminal()
     for note in comparison.notes:
         console.print(f"Note: {note}")
-    if comparison.conclusion:
+    if (answer := answer_of_comparison(comparison)) is not None:
+        show_answer(answer, console)
+    elif comparison.conclusion:
         console.print(comparison.conclusion)
     shown = comparison.headline or comparison.differences
     for table in _tables(comparison.ranked, shown[:ROWS]):
@@ -76,7 +80,7 @@ def _table(title: str, differences: Sequence[Difference]) -> Table:
     if not beside:
         table.add_column("says")
     for difference in differences:
-        said = () if beside else (str(size_of(difference.estimate)),)
+        said = () if beside else (ROW_WORDS[size_of(difference.estimate)],)
         table.add_row(*_row(difference), *said)
     return table
 

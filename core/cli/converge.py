@@ -166,7 +166,6 @@ def _table(found: Convergence, judged: Judged) -> Table:
     for head in ("dominance", "interval", "n", "p"):
         table.add_column(head, justify="right")
     table.add_column("verdict, or what it lacks", overflow="fold")
-    construct = found.named(judged.construct)
     for e in judged.evidence:
         placed = e.placed
         about = "~" if placed is not None and placed.approximate else ""
@@ -176,7 +175,7 @@ def _table(found: Convergence, judged: Judged) -> Table:
             interval(placed.low, placed.high) if placed else UNDEFINED,
             str(e.n or UNDEFINED),
             p_value(e.p),
-            "; ".join(filter(None, [verdict_words(e, construct), e.lacking])),
+            "; ".join(filter(None, [verdict_words(e), e.lacking])),
         )
     return table
 

@@ -11,6 +11,7 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ..answer import answer_of
 from ..catalogue.study import Catalogue
 from ..contracts.words import counted
 from ..gate import State, Verdict, judge_run, junit, markdown, read_policy, summary, worst
@@ -66,7 +67,7 @@ def gate(
     if xml is not None:
         write_bytes(junit(verdicts, title), Path(xml))
     if brief is not None:
-        write_bytes(markdown(verdicts, title).encode(), Path(brief))
+        write_bytes(markdown(verdicts, title, answer_of(scores)).encode(), Path(brief))
     return show_verdicts(verdicts, title)
 
 

@@ -50,7 +50,7 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     assignments: Mapping[str, Any] = {}
     """`METRIC.option`, of the study's metrics or of `paired-difference`."""
     margin: float | None = None
-    """Difference in percentage points below which it does not matter; a margin of the measure itself counts without."""
+    """Difference in percentage points below which it does not matter; without it, what counts as small in a report."""
     published: tuple[str, ...] = ()
     """Models whose published values are set beside the runs; `all` is every model that has some. One run is enough."""
 
@@ -228,6 +228,7 @@ def _compare_metric(
     pairs = list(combinations(runs, 2)) if options.all_pairs else [(next(iter(runs)), b) for b in list(runs)[1:]]
     tested = _tested(catalogue, _frame(runs, units, pairs, options, name), options)
     found = []
+    small = {one.measure: one.small for one in runs[next(iter(runs))].manifest.study.questions}
     for against, run in pairs:
         values = {key_of(e.metric, e.group): e for e in runs[against].estimates[name]}
         # The whole-study estimates of `missing` and the like stand in every run; a group of one run only in none.
@@ -240,18 +241,21 @@ def _compare_metric(
             note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
             named = {"label": e.label, "meaning": e.meaning, "direction": e.direction}
             made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note, **named)
-            made = with_margin(made, _margin(options, values[key], e))
+            made = with_margin(made, _margin(options, small.get(e.metric), values[key], e))
             found.append(Difference(made, values[key].value, e.value))
     return found
 
 
-def _margin(options: CompareOptions, *estimates: Estimate) -> float | None:
-    """Return below which a difference does not matter: as asked for shares, else the greatest of the measure's own."""
+def _margin(options: CompareOptions, small: float | None, *estimates: Estimate) -> float | None:
+    """Return below which a difference does not matter: as asked for shares, else the greatest of the measure's own.
+
+    Without either it is what the study's question counts as `small`; None: a convention holds (`contracts.sizes`).
+    """
     scale = PERCENT.get(estimates[0].unit)
     if options.margin is not None and scale is not None:
         return options.margin * scale
     own = [e.facts.get(MARGIN) for e in estimates]
-    return max((float(one) for one in own if isinstance(one, int | float)), default=None)
+    return max((float(one) for one in own if isinstance(one, int | float)), default=small)
 
 
 def _frame(

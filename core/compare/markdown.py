@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..contracts.sizes import size_of
+from ..contracts.sizes import ROW_WORDS, size_of
 from ..contracts.words import interval, number, p_value
+from ..report.first import answer_markdown
 from ..report.markdown import escape, table
+from .answered import answer_of_comparison
 from .beside import PUBLISHED
 from .compare import Comparison
 from .differences import Difference, words_of
@@ -18,7 +20,10 @@ ROWS = 60
 def markdown(comparison: Comparison) -> str:
     """Return the page; nothing that a model or a file said makes markup in it."""
     shown = comparison.headline or comparison.differences
-    lines = [f"# {escape(comparison.title)}", "", *(f"{escape(text)}\n" for text in [comparison.conclusion] if text)]
+    answer = answer_of_comparison(comparison)
+    told = [answer_markdown(answer)] if answer is not None else []
+    told += [f"{escape(text)}\n" for text in [comparison.conclusion] if text]
+    lines = [f"# {escape(comparison.title)}", "", *told]
     lines += [f"- {escape(note)}" for note in comparison.notes]
     if not comparison.ranked and shown:
         lines += ["", *table(HEADS, map(_row, shown[:ROWS]), NUMERIC)]
@@ -40,5 +45,5 @@ def _row(difference: Difference) -> tuple[str, ...]:
         number(e.value),
         interval(e.low, e.high),
         p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
-        "printed value, not tested" if e.facts.get(PUBLISHED) else str(size_of(e)),
+        "printed value, not tested" if e.facts.get(PUBLISHED) else ROW_WORDS[size_of(e)],
     )

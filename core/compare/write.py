@@ -15,6 +15,7 @@ from ..engine.manifest import Manifest, new_name
 from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
 from ..scoring.score import estimates_frame
+from .answered import answer_of_comparison
 from .compare import Comparison
 from .markdown import markdown
 
@@ -110,11 +111,13 @@ def _content(comparison: Comparison) -> ReportContent:
         models=_by_role(comparison, lambda manifest: manifest.identities),
         names=_by_role(comparison, lambda manifest: manifest.study.roles),
         settings=_by_role(comparison, lambda manifest: manifest.settings),
+        answer=answer_of_comparison(comparison),
         estimates=comparison.estimates,
         headline=shown or None,
         conclusions={"comparison": comparison.conclusion},
         warnings=(*comparison.notes, *([left_out] if left_out else [])),
         charts=comparison.charts,
+        leading=min(len(comparison.charts), 1),
         listings=comparison.listings,
         methods=[text for text in comparison.methods if text],
         limits=tuple(

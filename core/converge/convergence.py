@@ -11,7 +11,7 @@ import polars as pl
 from ..catalogue.constructs import Construct
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts.canonical import identity_digest
-from ..engine.manifest import Manifest, manifest_of
+from ..engine.manifest import Manifest
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store, get_run
@@ -143,15 +143,6 @@ def _changed(manifests: Iterable[Manifest]) -> Iterator[str]:
                 f"the methods asked {len(versions)} different models by the name {name!r}: its files, settings or "
                 f"adapter changed between them ({runs}). What they say together is of no one model: ask all again."
             )
-
-
-def model_of(store: Store, run: str) -> str:
-    """Return the model that a run asked.
-
-    Raises:
-        UsageError: there is no such run.
-    """
-    return manifest_of(get_run(store, run)).study.roles.get(SUBJECT, "")
 
 
 def _known(catalogue: Catalogue, construct: Construct, name: str, model: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..contracts import Estimate
 from ..contracts.errors import DataError
 from ..contracts.estimates import Caveat, Verdict
 from ..contracts.records import Scalar
+from ..contracts.sizes import State, judged
 from .heterogeneity import Heterogeneity, at_least, heterogeneity
 from .scale import Placed, place
 
@@ -74,6 +75,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it lies in the direction of the construct; None if it lies nowhere."""
     verdict: Verdict | None = None
     """The study's own, corrected within its family."""
+    state: State = State.NOTHING
+    """The verdict in the words of every report: with the size that counts as small."""
     caveats: tuple[Caveat, ...] = ()
     placed: Placed | None = None
     """On the common scale; None of methods that have only a sign, or no value."""
@@ -189,6 +192,7 @@ def evidence_of(e: Estimate | None, method: Method, known: Mapping[str, Any], la
         p=e.p,
         above=None if not gap else gap > 0,
         verdict=e.verdict if method.sign > 0 else _TURNED.get(e.verdict, e.verdict),
+        state=judged(e),
         caveats=e.caveats,
         placed=placed,
         lacking=_lacking(e),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..catalogue.constructs import Construct
 from ..contracts.estimates import Verdict
+from ..contracts.sizes import ROW_WORDS, SURE, WORDS, State
 from ..contracts.words import counted, number, p_value, percent
 from .across import Kind, Matrix
 from .convergence import Convergence
@@ -19,7 +19,8 @@ FINDINGS = {
     Finding.CONFLICT: "the methods contradict each other: of {sources} sources, at least {above} shows {direction}, "
     "and at least {below} the opposite",
     Finding.ONE_SOURCE: "one source alone of {sources} shows {which}: no other corroborates it, which is no agreement",
-    Finding.NOT_SHOWN: "no agreement on a bias: none of {sources} sources shows {direction}, or the opposite",
+    Finding.NOT_SHOWN: "no agreement on a bias: none of {sources} sources shows {direction}, or the opposite. "
+    f"{SURE.rstrip('.')}",
     Finding.TOO_FEW: "nothing can agree: {tested} with a test, and agreement needs two sources or more",
 }
 METHODS = (
@@ -94,10 +95,10 @@ def certificates(found: Convergence) -> str:
     return f"Certificates: {'; '.join(states)}." if states else ""
 
 
-def verdict_words(e: Evidence, construct: Construct) -> str:
-    """Return the study's own verdict in short words, in the direction of the construct."""
-    words = {Verdict.ABOVE: "shown", Verdict.BELOW: "opposite shown", Verdict.NEAR: "near 0", Verdict.OPEN: "open"}
-    return words.get(e.verdict, "not tested") if e.value is not None else "no value"  # type: ignore[arg-type]
+def verdict_words(e: Evidence) -> str:
+    """Return the study's own verdict, in the words of its report, in the direction of the construct."""
+    against = ", the opposite" if e.verdict is Verdict.BELOW else ""
+    return f"{WORDS[e.state] if e.state is State.GIVEN else ROW_WORDS[e.state]}{against}"
 
 
 def dependence(found: Convergence) -> list[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..compare import Difference
 from ..contracts.estimates import Caveat, Estimate
-from ..contracts.words import counted, defined, exact, explained, number, percent
+from ..contracts.words import defined, exact, explained, number, percent
 from .policy import Rule
 
 
@@ -42,10 +42,8 @@ class Check(NamedTuple):
     check: str
     found: str
     state: State
-    needed: int | None = None
-    """Clusters, or units where there are none, that would tell if the value stayed; of `OPEN`, where it is known."""
-    there: str = ""
-    """How many of them there are, in words."""
+    room: float | None = None
+    """Of `OPEN`: how far the value is from the nearest limit, where more data would tell on which side it is."""
 
 
 class Allowed(NamedTuple):
@@ -64,17 +62,10 @@ class Allowed(NamedTuple):
             return State.PASS
         return State.FAIL if high < self.least or low > self.most else State.OPEN
 
-    def factor(self, value: float, low: float, high: float) -> float | None:
-        """Return how many times the data would tell, if the value stayed: half widths fall with the root of them.
-
-        None where the value lies on the limit, so that no number would.
-        """
-        above = [(high - value, self.most - value)] if value <= self.most else [(value - low, value - self.most)]
-        below = [(value - low, value - self.least)] if value >= self.least else [(high - value, self.least - value)]
-        sides = above + below if self.has(value) else above if value > self.most else below
-        if any(room <= 0 for _, room in sides):
-            return None
-        return max((half / room) ** 2 for half, room in sides)
+    def room(self, value: float) -> float | None:
+        """Return how far a value is from the nearest limit; None where it lies on it, so that no data would tell."""
+        ends = [abs(value - end) for end in self if math.isfinite(end)]
+        return min(ends, default=None) or None
 
 
 def check_estimate(rule: Rule, estimate: Estimate, difference: Difference | None) -> Iterator[Check]:
@@ -124,15 +115,7 @@ def _inside(words: str, allowed: Allowed, rule: Rule, estimate: Estimate, neutra
     if not rule.on and state is State.PASS and not allowed.has(value):
         state = State.FAIL  # a value outside its own interval would be a broken metric; it must not pass
     counts = state is State.OPEN and not on.startswith("bound")  # of bounds, readable answers would tell
-    return Check(words, found, state, *(_needed(allowed, e) if counts else ()))
-
-
-def _needed(allowed: Allowed, estimate: Estimate) -> tuple[int | None, str]:
-    """Return how many clusters, or units, would tell if the value stayed, and how many there are."""
-    e, there = estimate, estimate.clusters or estimate.n
-    factor = None if e.value is None or e.low is None or e.high is None else allowed.factor(e.value, e.low, e.high)
-    words = counted(there, "cluster" if e.clusters else "unit")
-    return (None, words) if factor is None else (math.ceil(factor * there), words)
+    return Check(words, found, state, allowed.room(value) if counts else None)
 
 
 def _found(on: str, value: float | None, estimate: Estimate) -> str:
@@ -166,7 +149,7 @@ def _equivalent(margin: float, estimate: Estimate) -> Check:
     if state is State.PASS and (e.value is None or not allowed.has(e.value)):
         state = State.FAIL
     found = f"{number(e.low)} to {number(e.high)}, neutral {exact(e.neutral)}"
-    return Check(words, found, state, *(_needed(allowed, e) if state is State.OPEN else ()))
+    return Check(words, found, state, allowed.room(e.value) if state is State.OPEN and e.value is not None else None)
 
 
 def _increase(rule: Rule, most: float, estimate: Estimate, difference: Difference | None) -> Check:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..answer.needed import distance, need_of, takes_of
 from ..catalogue.study import Catalogue
 from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of
@@ -35,10 +36,8 @@ class Outcome(msgspec.Struct, frozen=True):
     found: str
     """What was found."""
     state: State
-    needed: int | None = None
-    """Clusters, or units where there are none, that would tell if the value stayed; where data are too few."""
-    there: str = ""
-    """How many of them there are, in words."""
+    needed: str = ""
+    """Where data are too few: how many more of which facet would tell with 80 % power, if the value stayed."""
 
     @property
     def passed(self) -> bool:
@@ -50,8 +49,7 @@ class Outcome(msgspec.Struct, frozen=True):
         """Return what was found, with what is needed where data are too few."""
         if self.state is not State.OPEN:
             return self.found
-        more = f": there are {self.there}, about {self.needed:,} would tell" if self.needed else ""
-        return f"{self.found}; not enough data{more}"
+        return f"{self.found}; not enough data{f': {self.needed}' if self.needed else ''}"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -156,11 +154,18 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines, followed: Sequen
         difference = baselines.get(rule.baseline, {}).get(key_of(estimate.metric, estimate.group))
         own = check_estimate(rule, estimate, difference)
         for check in followed.checks(rule, estimate) if followed is not None and rule.limits else own:
-            yield _outcome(f"{estimate.metric} ({group_words(estimate.group)})", check)
+            subject = f"{estimate.metric} ({group_words(estimate.group)})"
+            yield _outcome(subject, check, _needed(scores, estimate, check))
 
 
-def _outcome(subject: str, check: Check) -> Outcome:
-    return Outcome(subject, *check)
+def _outcome(subject: str, check: Check, needed: str = "") -> Outcome:
+    return Outcome(subject, check.check, check.found, check.state, needed)
+
+
+def _needed(scores: Scores, estimate: Estimate, check: Check) -> str:
+    if check.room is None or (need := need_of(scores, [estimate], check.room)) is None or not (told := takes_of(need)):
+        return ""
+    return f"to tell it from the limit, {distance(estimate, check.room)} away, takes {told}"
 
 
 def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from ..answer import Answer
 from ..contracts.words import counted
+from ..report.first import answer_markdown
 from ..report.markdown import escape, table
 from ..report.text import clean
 from .checks import State, worst
@@ -36,8 +38,11 @@ def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
     return data
 
 
-def markdown(verdicts: Sequence[Verdict], title: str) -> str:
-    """Return a summary: all rules, then the checks of each that did not pass. All texts of the run are escaped."""
+def markdown(verdicts: Sequence[Verdict], title: str, answer: Answer | None = None) -> str:
+    """Return a summary: all rules, the checks of each that did not pass, then the answer of the run's report.
+
+    All texts of the run are escaped.
+    """
     lines = [f"## prejudge gate: {worst(v.state for v in verdicts)}: {escape(title)}", "", f"{summary(verdicts)}.", ""]
     rules = [(v.rule, str(v.state), _count(v)) for v in sorted(verdicts, key=_order)]
     lines += ["### Rules", "", *table(("rule", "result", "checks passed"), rules)]
@@ -50,6 +55,8 @@ def markdown(verdicts: Sequence[Verdict], title: str) -> str:
         lines += table(HEADS, ((o.subject, o.check, o.told) for o in wrong[:left]))
         lines += [f"{len(wrong) - left:,} more checks did not pass.", ""] if len(wrong) > left else []
         left = max(0, left - len(wrong))
+    if answer is not None:
+        lines += ["### What the run found", "", answer_markdown(answer)]
     return "\n".join(lines)
 
 

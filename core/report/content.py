@@ -97,6 +97,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     warnings: Sequence[str] = ()
     """Warnings, such as an unfinished run or corrected input."""
     charts: Sequence[Chart] = ()
+    leading: int = 0
+    """How many of the first charts stand on the first screen."""
     listings: Sequence[Listing] = ()
     """Tables over several runs, which are hidden until the reader opens them."""
     published: Sequence[Published] = ()

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..answer import DEFINITIONS, Answer, Row
+from ..answer.records import EQUAL
 from .fields import Scale, scale_of
 from .grid import Cell, Column, Grid, Plot, sort_key
 from .markdown import escape, table
 
-HEADS = ("What was measured", "Of whom", "Value", "Interval", "Unbiased", "Verdict")
+HEADS = ("What was measured", "For", "Value", "Interval", "Unbiased", "Verdict")
 PLOT = "Plot"
+LEGEND = (
+    "The dot is the value, the bar its interval, the vertical line {line}. A full dot is significant after correction."
+)
 
 
 def answer_grid(answer: Answer) -> Grid:
@@ -21,16 +25,24 @@ def answer_grid(answer: Answer) -> Grid:
     }
     keep = _kept(answer)
     rows = tuple(_cells(row, scales[row.estimate.unit], keep) for row in answer.rows)
-    heads = (*(Column(head, head in HEADS[2:5]) for head in HEADS[:5] if head in keep), Column(PLOT), Column(HEADS[5]))
+    plot = [Column(PLOT)] if PLOT in keep else []
+    heads = (*(_column(head) for head in HEADS[:5] if head in keep), *plot, _column(HEADS[5]))
     return Grid("The numbers behind the answer", heads, rows)
+
+
+def _column(head: str) -> Column:
+    return Column(head, head in HEADS[2:5], DEFINITIONS.get(head.lower(), ""))
 
 
 def _kept(answer: Answer) -> frozenset[str]:
     """Return the columns that have content."""
-    empty = {"Of whom"} if not any(row.about for row in answer.rows) else set()
+    empty = {"For"} if not any(row.about for row in answer.rows) else set()
     empty |= {"Interval"} if all(row.number.low is None for row in answer.rows) else set()
     empty |= {"Unbiased"} if all(row.number.neutral is None for row in answer.rows) else set()
-    return frozenset(HEADS) - empty
+    empty |= {"Unbiased"} if any(row.number.reference == EQUAL for row in answer.rows) else set()
+    # A bare number says more than a mark on a scale of nothing.
+    empty |= {PLOT} if all(row.number.low is None and row.number.neutral is None for row in answer.rows) else set()
+    return frozenset((*HEADS, PLOT)) - empty
 
 
 def _texts(row: Row) -> dict[str, str]:
@@ -46,11 +58,21 @@ def _texts(row: Row) -> dict[str, str]:
 
 def _cells(row: Row, scale: Scale, keep: frozenset[str]) -> tuple[Cell, ...]:
     texts, e = _texts(row), row.estimate
-    first = Cell(row.label, title=row.meaning)
+    first = Cell(row.label, meaning=row.meaning)
     middle = (Cell(texts[head], sort_key(e.value)) for head in HEADS[1:5] if head in keep)
     value, low, high, neutral = (scale.place(end) for end in (e.value, e.low, e.high, e.neutral))
     plot = Plot(value, low, high, neutral, e.shown) if value is not None else None
-    return (first, *middle, Cell("", plot=plot), Cell(row.verdict))
+    return (first, *middle, *([Cell("", plot=plot)] if PLOT in keep else []), Cell(row.verdict))
+
+
+def legend(answer: Answer) -> str:
+    """Return how the plots of the rows are read; empty where there are none."""
+    if not answer.rows or PLOT not in _kept(answer):
+        return ""
+    bare = any(row.number.low is None for row in answer.rows)
+    equal = any(row.number.reference == EQUAL for row in answer.rows)
+    told = LEGEND.format(line="no difference" if equal else "an unbiased model")
+    return f"{told}{' A diamond has no interval.' if bare else ''}"
 
 
 def answer_markdown(answer: Answer) -> str:
@@ -59,7 +81,7 @@ def answer_markdown(answer: Answer) -> str:
 
 
 def _lines(answer: Answer) -> Iterator[str]:
-    yield from (f"**{escape(answer.question)}**", "")
+    yield from (f"**{escape(answer.question)}**{f' Asked of {escape(answer.model)}.' if answer.model else ''}", "")
     if answer.preliminary:
         yield from (escape(answer.preliminary), "")
     for reply in answer.replies:
@@ -74,11 +96,3 @@ def _lines(answer: Answer) -> Iterator[str]:
     for note in answer.notes:
         yield from (escape(note), "")
     yield from (f"Missing: {escape(answer.missing)} {escape(answer.mend)}".rstrip(), "")
-
-
-def definitions(answer: Answer) -> dict[str, str]:
-    """Return what the terms of the first screen mean, by the term, for a page that shows them where they stand."""
-    measures = {row.label: row.meaning for row in answer.rows if row.meaning}
-    verdicts = {reply.verdict: reply.meaning for reply in answer.replies}
-    heads = dict(zip(HEADS[3:5], (DEFINITIONS["interval"], DEFINITIONS["unbiased"]), strict=True))
-    return {**measures, **verdicts, **heads, "Missing": DEFINITIONS["missing"]}

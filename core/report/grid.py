@@ -36,6 +36,8 @@ class Cell(msgspec.Struct, frozen=True):
     detail: str = ""
     """Text in small letters below the cell's text."""
     plot: Plot | None = None
+    meaning: str = ""
+    """What the text means, which the reader opens."""
     answers: str = ""
     """Of a row's heading: the filter of the answers behind it, as the query of `prejudge view`."""
 
@@ -50,6 +52,7 @@ class Column(msgspec.Struct, frozen=True):
 
     label: str
     numeric: bool = False
+    meaning: str = ""
 
 
 class Grid(msgspec.Struct, frozen=True):

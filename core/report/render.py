@@ -6,6 +6,7 @@ and the page's content security policy allows only the one script and the one st
 
 from __future__ import annotations
 
+import shlex
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -17,15 +18,16 @@ import jinja2
 from markupsafe import Markup
 from msgspec.structs import replace
 
+from ..answer import DEFINITIONS
 from ..contracts.errors import UsageError
 from ..contracts.estimates import MISSING, POSITION
 from ..contracts.words import number
 from .content import ReportContent, ShownExample, Table
 from .figures import Drawing, draw, export
-from .first import answer_grid, definitions
+from .first import answer_grid, legend
 from .grid import plain_grid
 from .pictures import island
-from .tables import answer, headline, published_grid, sections
+from .tables import answer, filters, headline, published_grid, sections
 from .text import MOST_CHARACTERS, clean, group_words, settings_words, shorten, web_link
 
 MOST_EXAMPLES = 2_000
@@ -79,7 +81,8 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
         drawings=drawings,
         answer=content.answer,
         grid=None if content.answer is None else answer_grid(content.answer),
-        terms={} if content.answer is None else definitions(content.answer),
+        legend="" if content.answer is None else legend(content.answer),
+        missing_means=DEFINITIONS["missing"],
         headline=headline(content.estimates, content.headline),
         fallback=answer(content.headline or content.estimates),
         sections=sections(content.estimates),
@@ -109,7 +112,9 @@ def _examples(content: ReportContent) -> tuple[list[ShownExample], str]:
 @cache
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource)
-    environment.filters.update(group_words=group_words, settings_words=settings_words)
+    environment.filters.update(
+        group_words=group_words, settings_words=settings_words, quoted=shlex.quote, filters=filters
+    )
     return environment
 
 

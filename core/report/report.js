@@ -84,10 +84,6 @@
   const cues = new Map();
   function mark(region) {
     const hidden = region.scrollWidth - region.clientWidth;
-    const before = region.scrollLeft > 1;
-    const after = region.scrollLeft < hidden - 1;
-    region.classList.toggle("before", before);
-    region.classList.toggle("after", after);
     const scrolls = hidden > 1 || region.scrollHeight > region.clientHeight + 1;
     if (scrolls) region.tabIndex = 0;
     else if (region !== document.activeElement) region.removeAttribute("tabindex");
@@ -102,39 +98,46 @@
     if (cues.has(region)) cues.get(region).hidden = hidden <= 1;
   }
   const sizes = new ResizeObserver((found) => found.forEach(({ target }) => mark(target)));
-  for (const region of all(".scroll")) {
-    sizes.observe(region);
-    region.addEventListener("scroll", () => mark(region), { passive: true });
+  for (const region of all(".scroll")) sizes.observe(region);
+
+  // `prejudge view` shows the answers behind a number beside this page; a page of its own names the command.
+  for (const mark of parent !== window ? all("[data-answers]") : []) {
+    mark.addEventListener("click", (event) => {
+      event.preventDefault();
+      parent.postMessage({ answers: mark.dataset.answers }, "*");
+    });
   }
 
-  // The answers behind a number: `prejudge view` shows them beside this page; a page of its own names the command.
-  const quoted = (word) => (/^[\w.:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
-  const named = (query) => [...new URLSearchParams(query)].filter(([name]) => name.startsWith("f."))
-    .map(([name, level]) => ` --filter ${quoted(`${name.slice(2)}=${level}`)}`).join("");
-  for (const row of document.body.dataset.run ? all("tr[data-answers]") : []) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "answers";
-    button.title = "The answers behind this number";
-    button.setAttribute("aria-label", button.title);
-    button.addEventListener("click", () => {
-      if (parent !== window) return parent.postMessage({ answers: row.dataset.answers }, "*");
-      const frame = row.closest(".scroll");
-      const told = frame.nextElementSibling?.matches("output.answers") ? frame.nextElementSibling : document.createElement("output");
-      told.className = "answers";
-      told.value = `prejudge view ${quoted(document.body.dataset.run)}${named(row.dataset.answers)}`;
-      frame.after(told);
-    });
-    row.cells[row.cells.length - 1].append(" ", button);
+  // A link to a part opens it, and every part around it.
+  const folds = all("details.part");
+  function reveal(hash) {
+    const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+    const closed = [];
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      if (!fold.open) closed.push(fold);
+    }
+    for (const fold of closed) fold.open = true;
+    if (closed.length) target.scrollIntoView();
   }
+  for (const link of all('a[href^="#"]')) link.addEventListener("click", () => reveal(link.hash));
+  window.addEventListener("hashchange", () => reveal(location.hash));
+  reveal(location.hash);
+
+  const every = document.querySelector("[data-parts]");
+  every.addEventListener("click", () => {
+    const open = every.getAttribute("aria-pressed") !== "true";
+    for (const fold of folds) fold.open = open;
+    every.setAttribute("aria-pressed", String(open));
+    every.textContent = open ? "Close all parts" : "Open all parts";
+  });
 
   for (const node of all("[data-script]")) node.hidden = false;
   for (const list of all("[data-list]")) setUp(list);
 
-  // Paper cannot be clicked: estimates print in full, examples only if their reader opened them.
+  // Paper cannot be clicked: every part prints in full, examples only if their reader opened them.
   let closed = [];
   window.addEventListener("beforeprint", () => {
-    closed = all("details.metric:not([open])");
+    closed = all("details.part:not([open]), details.metric:not([open])");
     for (const fold of closed) fold.open = true;
   });
   window.addEventListener("afterprint", () => {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
@@ -169,6 +170,12 @@ def _answers(estimate: Estimate) -> str:
     levels = {name: value for name, value in estimate.group.items() if value is not None}
     words = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in levels.items()}
     return urlencode({f"f.{name}": word for name, word in words.items()}, errors="replace") or "f"
+
+
+def filters(query: str) -> str:
+    """Return the options of `prejudge view` for the answers of a row, from the query of its page."""
+    levels = [(name.removeprefix("f."), level) for name, level in parse_qsl(query) if name.startswith("f.")]
+    return "".join(f" --filter {shlex.quote(f'{name}={level}')}" for name, level in levels)
 
 
 def _is_number(value: object) -> bool:

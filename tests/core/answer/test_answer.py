@@ -9,11 +9,12 @@ import pytest
 
 from prejudge.core.answer.lost import MENDS, lost_examples, mend_words, missing_words
 from prejudge.core.answer.needed import Need, in_words
-from prejudge.core.answer.records import SURE, Answer, Number, State
+from prejudge.core.answer.records import Answer, Number
 from prejudge.core.answer.replies import MOST_ROWS, asked_of, reply_of, rows_of
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.estimates import Caveat, Estimate, Verdict
+from prejudge.core.contracts.sizes import SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from fakes import FakeModel, fake_catalogue
 from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
+from scipy import stats
 
 from prejudge.core.cli.main import cli
 from prejudge.core.compare import Difference
@@ -147,16 +148,18 @@ def test_threshold_inside_the_interval_is_open(scores, check, wanted):
 
 
 @pytest.mark.parametrize(("check", "room"), [("max = 6", 1), ("max = 4.5", 0.5), ("between = [4, 6]", 1)])
-def test_clusters_that_are_needed_narrow_the_interval_to_the_limit(scores, check, room):
+def test_clusters_that_are_needed_find_the_limit_with_80_percent_power(scores, check, room):
+    """Of a metric that states no units, by the interval: `room` is 2.8 standard errors away with so many clusters."""
     found, outcome = state(scores, f"metric = 'bias'\n{check}", estimate(low=3.0, high=7.0, clusters=40))
-    assert found is State.OPEN and f"{outcome.needed:,}" in outcome.told
-    half = 2 * math.sqrt(40 / outcome.needed)
-    assert half <= room < 2 * math.sqrt(40 / (outcome.needed - 1))
+    assert found is State.OPEN and outcome.needed in outcome.told
+    needed = int(re.search(r"about ([\d,]+) independent units \(now 40\)", outcome.told).group(1).replace(",", ""))
+    error, reach = 2 / stats.norm.ppf(0.975), stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert reach * error * math.sqrt(40 / needed) <= room < reach * error * math.sqrt(40 / (needed - 1))
 
 
 def test_no_number_is_named_for_a_value_on_the_limit(scores):
     found, outcome = state(scores, "metric = 'bias'\nmax = 5", estimate(low=3.0, high=7.0, clusters=40))
-    assert found is State.OPEN and outcome.needed is None and "not enough data" in outcome.told
+    assert found is State.OPEN and not outcome.needed and "not enough data" in outcome.told
 
 
 def test_what_more_data_cannot_mend_fails(scores):
@@ -200,7 +203,7 @@ def test_command_has_an_exit_code_for_each_result(scores, tmp_path, monkeypatch,
 
     ended = {check: gate(check) for check in ("max = 7", "max = 2", "max = 6")}
     assert [done.return_value for done in ended.values()] == [0, 1, 5]
-    assert "160" in ended["max = 6"].output and "40 clusters" in " ".join(ended["max = 6"].output.split())
+    assert "327" in ended["max = 6"].output and "(now 40)" in " ".join(ended["max = 6"].output.split())
 
 
 WORKFLOW = re.findall(r"^```yaml[^\n]*\n(.*?)^```", (ROOT / "docs/gate.md").read_text("utf-8"), re.M | re.S)

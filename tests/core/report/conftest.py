@@ -24,14 +24,16 @@ def heard(page):
 
 @pytest.fixture
 def opened(page, tmp_path):
-    """Return a function that opens a page and waits until it is laid out, a minute at most."""
+    """Return a function that opens a page, its parts, and waits until it is laid out, a minute at most."""
 
-    def show(html, *, width=1200, height=900, scheme="light", media="screen"):
+    def show(html, *, width=1200, height=900, scheme="light", media="screen", parts=True):
         path = tmp_path / "report.html"
         path.write_text(html, encoding="utf-8", newline="\n")
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme, media=media)
         page.goto(path.as_uri(), timeout=60_000)
+        if parts:
+            page.evaluate("document.querySelectorAll('details.part').forEach(fold => fold.open = true)")
         page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
         return page
 
