@@ -16,16 +16,17 @@ NONE = "No number could be computed. " + SURE
 def answer_of(scores: Scores) -> Answer:
     """Return the first screen of a run: nothing of it is chosen by a page."""
     study = scores.manifest.study
-    asked = asked_of(study.questions, study.summary or study.title, questions_over(scores.estimates, scores.headline))
+    question = study.summary or study.title or study.name
+    asked = asked_of(study.questions, question, questions_over(scores.estimates, scores.headline))
     replies = tuple(
         reply_of(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
     )
     rows, left = rows_of(asked)
     identity = scores.manifest.identities.get(SUBJECT)
     return Answer(
-        question=study.summary or study.title,
+        question=question,
         model=study.roles.get(SUBJECT) or (identity.model if identity is not None else ""),
-        replies=replies or (Reply(study.summary or study.title, State.NOTHING, NONE),),
+        replies=replies or (Reply(question, State.NOTHING, NONE),),
         rows=rows,
         left_out=left,
         missing=missing_words(scores),

@@ -16,17 +16,19 @@ MUCH = 0.2
 EACH = 3
 """Examples of each reason, of the most frequent ones."""
 REASONS = 3
+TWICE = 2.0
+"""How many times the share over all a group's share is, from which on it is named."""
+MOST_LEVELS = 100
+"""Levels above which a factor names single questions rather than groups of them."""
 MENDS = {
-    "unreadable": "Read an example below. If the answer is there in other words, choose another prompt or reading of "
-    "the study, or a model that follows instructions; if it is cut off, allow more tokens (max_tokens of the model).",
+    "unreadable": "Read an example below. If the answer is empty or cut off, allow more tokens (max_tokens of the "
+    "model; one that reasons may have used them up). If it is there in other words, choose another prompt or reading "
+    "of the study, or a model that follows instructions.",
     "refused": "The model declines the question. That is a finding about the model, not a fair answer: report it, or "
     "ask another prompt of the study, or score likelihoods instead of answers where the study can.",
     "filtered": "The provider's filter stopped these, not the model: ask an endpoint without it, or report the share.",
     "failed": "These were never answered. Continue the run with `prejudge resume`.",
-    "empty": "The model said nothing: allow more tokens (a model that reasons may have used them up), and try the "
-    "request with `prejudge doctor`.",
 }
-ANSWER_STATUSES = ("refused", "filtered", "unreadable", "failed", "empty")
 
 
 def missing_words(scores: Scores) -> str:
@@ -34,7 +36,8 @@ def missing_words(scores: Scores) -> str:
     told = [_told(stage, scores.observations[stage.name], len(scores.stages) > 1) for stage in scores.stages]
     lost = [words for words in told if words]
     total = sum(frame.height for frame in scores.observations.values())
-    return "; ".join(lost) + "." if lost else f"nothing; all {total:,} answers could be used."
+    every = "the one answer" if total == 1 else f"all {total:,} answers"
+    return "; ".join(lost) + "." if lost else f"nothing; {every} could be used."
 
 
 def _told(stage: Stage, frame: pl.DataFrame, several: bool) -> str:
@@ -44,7 +47,11 @@ def _told(stage: Stage, frame: pl.DataFrame, several: bool) -> str:
         return ""
     kinds = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     where = f" in the stage {stage.name.replace('_', ' ')}" if several else ""
-    return f"{missing:,} of {frame.height:,} answers{where} ({percent(missing / frame.height, 1)}): {kinds}"
+    told = f"{missing:,} of {frame.height:,} answers{where} ({percent(missing / frame.height, 1)}): {kinds}"
+    factor, level, lost, asked = _worst(stage, frame)
+    if asked and lost / asked >= max(MUCH, TWICE * missing / frame.height):
+        told += f"; of {factor.replace('_', ' ')} {level}, {lost:,} of {asked:,}"
+    return told
 
 
 def _counts(frame: pl.DataFrame) -> dict[str, int]:
@@ -52,10 +59,30 @@ def _counts(frame: pl.DataFrame) -> dict[str, int]:
     return dict(lost["status"].value_counts(sort=True).iter_rows())
 
 
+def _worst(stage: Stage, frame: pl.DataFrame) -> tuple[str, str, int, int]:
+    """Return the factor and level with the greatest share of missing answers, how many are, and how many were asked."""
+    worst = ("", "", 0, 0)
+    lost = (pl.col("status") != "ok").sum().alias("lost")
+    for factor in (name for name in stage.count_by if name in frame.columns):
+        levels = frame.group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
+        if not 1 < levels.height <= MOST_LEVELS:
+            continue
+        level, count, asked = max(levels.iter_rows(), key=lambda row: (row[1] / row[2], row[2]))
+        if not worst[3] or count / asked > worst[2] / worst[3]:
+            worst = (factor, str(level), count, asked)
+    return worst
+
+
 def much(scores: Scores) -> list[Stage]:
-    """Return the stages of which much is missing."""
-    found = ((stage, scores.observations[stage.name]) for stage in scores.stages)
-    return [stage for stage, frame in found if frame.height and sum(_counts(frame).values()) >= MUCH * frame.height]
+    """Return the stages of which much is missing, over all or of one group that is asked about."""
+
+    def lost(stage: Stage) -> bool:
+        frame = scores.observations[stage.name]
+        _, _, count, asked = _worst(stage, frame)
+        every = sum(_counts(frame).values())
+        return bool(every) and (every >= MUCH * frame.height or count >= MUCH * asked)
+
+    return [stage for stage in scores.stages if lost(stage)]
 
 
 def mend_words(scores: Scores) -> str:

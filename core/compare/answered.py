@@ -20,7 +20,7 @@ from .differences import ENDS
 
 MOST_QUESTIONS = 3
 """Measures that are asked about, where the study has no questions."""
-MODELS = "models"
+MODELS, AGAINST = "models", " against "
 
 
 def answer_of_comparison(comparison: Comparison) -> Answer | None:
@@ -45,7 +45,7 @@ def answer_of_comparison(comparison: Comparison) -> Answer | None:
 
 def _told(e: Estimate) -> Estimate:
     """Return a difference whose group says in one level which run is compared with which."""
-    ends = f"{e.group['run']} against {e.group['against']}"
+    ends = f"{e.group['run']}{AGAINST}{e.group['against']}"
     levels = {name: level for name, level in e.group.items() if name not in ENDS}
     return e.replace(group={MODELS: ends, **levels}, facts={**e.facts, COMPARED: True})
 
@@ -61,7 +61,7 @@ def _asked(differences: Sequence[Estimate], questions: Sequence[Question]) -> It
         found = by_measure[measure]
         label = label_of(found[0])
         single = len({e.group[MODELS] for e in found}) == 1
-        first, second = found[0].group[MODELS].split(" against ") if single else ("the first named", "the second")
+        first, second = str(found[0].group[MODELS]).split(AGAINST) if single else ("the first named", "the second")
         question = Question(
             asks=f"Do they differ in: {label}?",
             measure=measure,

@@ -29,6 +29,8 @@ from ..contracts.records import (
 from ..store import Store, used_answers
 from . import MOST_EXAMPLES, Picture, ShownExample, picture, within
 
+EMPTY = "(empty: there is no text)"
+
 
 def show_request(request: AnyRequest) -> list[tuple[str, str]]:
     """Return (label, text) pairs of a request."""
@@ -116,8 +118,9 @@ def show_pictures(examples: Iterable[ShownExample], store: Store) -> dict[str, P
 
 
 def _shown(example: Example, exchanges: Sequence[Exchange]) -> ShownExample:
-    texts = tuple(text for asked, said in exchanges for text in (*show_request(asked), *show_response(said)))
-    return ShownExample(example, texts, tuple(image for exchange in exchanges for image in show_images(*exchange)))
+    texts = [text for asked, said in exchanges for text in (*show_request(asked), *show_response(said))]
+    told = tuple((label, text if text.strip() else EMPTY) for label, text in texts)
+    return ShownExample(example, told, tuple(image for exchange in exchanges for image in show_images(*exchange)))
 
 
 def _picture(store: Store, sha256: str) -> Picture:

@@ -172,4 +172,4 @@ def test_every_built_in_question_names_a_measure_and_uses_plain_words():
             assert question.measure in known, name
             assert question.asks.endswith("?") and question.above
             assert not IDENTIFIER.search(" ".join([question.asks, question.above, question.below])), name
-    assert set(MENDS) >= {"refused", "filtered", "unreadable", "failed", "empty"}
+    assert set(MENDS) >= {"refused", "filtered", "unreadable", "failed"}

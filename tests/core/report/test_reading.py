@@ -54,15 +54,13 @@ def test_phone_cuts_nothing_and_shows_what_scrolls(opened, html):
     )
     assert all(shown == natural for shown, _, natural in sizes)  # letters are as large as on paper
     regions = page.locator("figure > .scroll")
-    assert regions.evaluate_all("all => all.map(e => e.className)")[:2] == ["scroll", "scroll after"]
     assert regions.evaluate_all("all => all.map(e => e.tabIndex)")[:2] == [-1, 0]
     wide = regions.nth(1)
     cue = wide.evaluate("e => [e.previousElementSibling.textContent, e.previousElementSibling.checkVisibility()]")
     assert cue[0].startswith("Scroll sideways") and cue[1]
-    assert wide.evaluate("e => getComputedStyle(e).borderRightColor") != "rgba(0, 0, 0, 0)"
     wide.evaluate("e => { e.scrollLeft = 1e6; }")
     page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
-    assert wide.evaluate("e => [e.className, e.scrollWidth - e.scrollLeft - e.clientWidth]") == ["scroll before", 0]
+    assert wide.evaluate("e => e.scrollWidth - e.scrollLeft - e.clientWidth") == 0
     edge = "e => e.querySelector('img').getBoundingClientRect().right <= e.getBoundingClientRect().right + 1"
     assert wide.evaluate(edge)
 

@@ -116,7 +116,7 @@ def test_report_and_answers_lead_to_each_other(opened, heard, room, answered):
     frame.locator("h1").wait_for()
     # The report cannot see the room's cookie or pages: it only names what it would show.
     assert page.frames[-1].evaluate("(() => { try { return document.cookie } catch { return 'none' } })()") == "none"
-    frame.locator("details.metric tr[data-answers] button.answers").first.click()
+    frame.locator("details.metric .answers summary").first.click()
     expect(page).to_have_url(re.compile(f"{re.escape(run_url(run.name))}($|[?])"))
     expect(page.locator(".found strong")).to_be_visible()
     assert not heard
@@ -124,8 +124,9 @@ def test_report_and_answers_lead_to_each_other(opened, heard, room, answered):
     text = (room.runs / run.name / "report.html").read_text("utf-8")
     alone = page.context.new_page()
     alone.set_content(text)
-    alone.locator("details.metric tr[data-answers] button.answers").first.click()
-    expect(alone.locator("output.answers").first).to_have_text(re.compile(f"^prejudge view {run.name}"))
+    alone.locator("nav a[href='#estimates']").click()
+    alone.locator("details.metric .answers summary").first.click()
+    expect(alone.locator(".answers code").first).to_have_text(re.compile(f"^prejudge view {run.name}"))
     alone.close()
 
 
