@@ -56,8 +56,10 @@ def test_compare_shows_and_writes_differences(prejudge, runs, place, tmp_path):
     done = prejudge("compare", *runs, "--set", PAIRED, "--runs", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "reference-masked-biased (second) minus reference-masked-fair (first)" in done.stdout
-    assert "18 differences were tested." in " ".join(done.stdout.split())
+    assert "Do reference-masked-fair and reference-masked-biased differ?" in " ".join(done.stdout.split())
     (folder,) = tmp_path.iterdir()
+    page = (folder / "report.html").read_text("utf-8")
+    assert page.index('class="reply') < page.index("<figure") < page.index("18 differences were tested.")
     frame = pl.read_parquet(folder / "differences.parquet").filter(metric="favouritism_log_odds")
     assert frame.height == 6 and frame["value"].min() > 2
 
