@@ -93,15 +93,17 @@ def _able(catalogue: Catalogue, kind: str, operation: str) -> Table:
 def _able_rows(catalogue: Catalogue, kind: str, operation: str) -> Iterator[tuple[str, ...]]:
     asked = next(request for request, name in OPERATIONS.items() if name == operation)
     if kind == "studies":
+        unknown = []
         for study in sorted(catalogue.registry.studies):
             try:
                 ways = ways_of(catalogue, study, operation)
             except PrejudgeError as error:
-                yield study, "not known", str(error)
+                unknown.append((study, "not known", str(error)))
                 continue
             if ways:
                 roles, hows = (", ".join(dict.fromkeys(filter(None, said))) for said in zip(*ways, strict=True))
                 yield study, roles, hows or "by default"
+        yield from unknown  # last: without its data nothing says that it asks so
         return
     offers = catalogue.plugins.offers["adapter"]
     if kind == "adapters":
