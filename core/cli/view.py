@@ -66,7 +66,7 @@ def view(
     try:
         from ..view.app import application
         from ..view.desk import label_pages, sample_pages
-        from ..view.labels import Sample
+        from ..view.labels import sample_of
         from ..view.room import Room
         from ..view.serve import serve
         from ..view.sheets import sample_of_sheet
@@ -80,7 +80,8 @@ def view(
             webbrowser.open(link)
 
     if labelled is not None:
-        sample = Sample(Path(labelled).resolve())
+        folder = Path(labelled).resolve()
+        sample = sample_of(folder.parent, folder.name)
         serve(application(None, label_pages(sample.folder.parent)), port, f"/label/{quote(sample.folder.name)}", ready)
     elif sheet is not None:
         made = sample_of_sheet(sheet, Path(samples), labels.split(","), question)

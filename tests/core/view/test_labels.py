@@ -9,9 +9,11 @@ from html import unescape
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
 
-from prejudge.core.contracts.errors import UsageError
+from prejudge.core.cli.main import cli
+from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.view.app import application
 from prejudge.core.view.desk import label_pages, sample_pages
 from prejudge.core.view.judged import judge
@@ -201,3 +203,8 @@ def test_a_folder_without_a_design_hides_no_other_sample(sample, desk):
     page = desk.get("/samples")
     assert page.status_code == 200
     assert all(f"/label/{name}" in page.text for name in (sample.folder.name, "sent", "torn"))
+
+
+def test_folder_without_a_sample_is_refused_before_it_is_served(tmp_path):
+    done = CliRunner().invoke(cli, ["view", "--no-open", "--label", str(tmp_path / "nowhere")])
+    assert isinstance(done.exception, UnknownNameError)
