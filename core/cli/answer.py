@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..answer import Answer, Row
+from ..answer.records import UNBIASED
 from .outlet import visible
 
 SHORT = {"percentage points": "points"}
@@ -43,16 +44,18 @@ def answer_table(answer: Answer) -> Table:
     told = any(row.about for row in answer.rows)
     for name in ("measure", *(["for"] if told else [])):
         table.add_column(name)
-    for name in ("value", "interval", "unbiased"):
+    unbiased = any(row.number.reference == UNBIASED for row in answer.rows)
+    for name in ("value", "interval", *(["unbiased"] if unbiased else [])):
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for row in answer.rows:
-        table.add_row(*_cells(row, told=told))
+        table.add_row(*_cells(row, told=told, unbiased=unbiased))
     return table
 
 
-def _cells(row: Row, *, told: bool) -> tuple[str, ...]:
+def _cells(row: Row, *, told: bool, unbiased: bool) -> tuple[str, ...]:
     number = row.number
     value = number.short.replace(number.unit, SHORT.get(number.unit, number.unit)) if number.unit else number.short
     about = (row.about or "all",) if told else ()
-    return (row.label, *about, value, number.spread, number.expected, row.verdict)
+    expected = (number.expected,) if unbiased else ()
+    return (row.label, *about, value, number.spread, *expected, row.verdict)
