@@ -51,6 +51,7 @@ PLACES = {
         "contracts/test_kit_of_endpoints.py",
         "core/engine/integrity/test_endpoint.py",
         "core/report/test_browser.py",
+        "core/report/test_parts.py",
         "core/report/test_reading.py",
         "core/view/test_browser.py",
         "core/view/test_guard.py",

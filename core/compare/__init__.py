@@ -6,9 +6,10 @@ The door: `compare` runs of one study, `rank_runs` of several, and write either 
 from __future__ import annotations
 
 from .check import Different, differences_between
-from .compare import CompareOptions, Comparison, compare, compare_scores, score_all
+from .compare import compare, compare_scores, score_all
 from .differences import Difference
 from .ranks import rank_runs, ranks_possible
+from .records import CompareOptions, Comparison
 from .write import differences_frame, write_comparison
 
 __all__ = [

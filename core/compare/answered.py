@@ -15,8 +15,8 @@ from ..answer.replies import Asked, label_of, reply_of, rows_of
 from ..catalogue.questions import Question
 from ..contracts.estimates import Estimate
 from .beside import PUBLISHED
-from .compare import Comparison
 from .differences import ENDS
+from .records import Comparison
 
 MOST_QUESTIONS = 3
 """Measures that are asked about, where the study has no questions."""

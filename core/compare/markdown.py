@@ -8,8 +8,8 @@ from ..report.first import answer_markdown
 from ..report.markdown import escape, table
 from .answered import answer_of_comparison
 from .beside import PUBLISHED
-from .compare import Comparison
 from .differences import Difference, words_of
+from .records import Comparison
 
 HEADS = ("measure", "group", "run", "against", "value", "of the other", "difference", "interval", "adjusted p", "says")
 NUMERIC = (4, 5, 6, 7, 8)

@@ -13,9 +13,10 @@ from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..scoring.score import Scores
 from .check import by_study, ensure_comparable
-from .compare import CompareOptions, Comparison, listings_of
+from .compare import listings_of
 from .differences import Difference
 from .pair import key_of
+from .records import CompareOptions, Comparison
 
 RANKS = "rank-agreement"
 MODELS, STUDIES = 3, 2

@@ -16,8 +16,8 @@ from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
 from ..scoring.score import estimates_frame
 from .answered import answer_of_comparison
-from .compare import Comparison
 from .markdown import markdown
+from .records import Comparison
 
 T = TypeVar("T")
 TABLES: tuple[Format, ...] = ("parquet", "csv")
