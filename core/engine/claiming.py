@@ -15,6 +15,7 @@ from ..contracts.errors import StoreError
 from ..store import Store
 from ..store.claims import Claimed, Claims
 from .grouping import Grouped
+from .limiter import Limiters
 
 TICK_SECONDS = 0.25
 """Seconds between two checks for new processes."""
@@ -25,9 +26,10 @@ Run = Callable[..., Awaitable[Any]]
 class RunClaims:
     """The claims of one run."""
 
-    def __init__(self, run: Run, store: Store) -> None:
-        """`run` runs a blocking call in the store's thread."""
-        self._run, self._claims = run, Claims(store)
+    def __init__(self, run: Run, store: Store, limiters: Limiters | None = None) -> None:
+        """`run` runs a blocking call in the store's thread; `limiters` are shared with processes beside this one."""
+        self._run, self._limiters = run, limiters
+        self._claims = Claims(store, () if limiters is None else limiters.endpoints)
         self._held: set[bytes] = set()
         self._released: set[bytes] = set()
         self._shared = False
@@ -97,12 +99,14 @@ class RunClaims:
             await self._beat()
 
     async def _beat(self) -> None:
-        newest = await self._run(self._claims.newest_other)
+        newest, parts = await self._run(self._claims.others)
         # From now on every claim is written; earlier claims are in `_held`, and a new process learns of them. This
         # stays true when the others end: a key may have been looked up before they answered it.
         self._shared = self._shared or newest > 0 or self._claims.lost
         released, self._released = self._released, set()
-        await self._run(self._claims.beat, newest, frozenset(self._held), released)
+        # A new process waits until it is met; so what an endpoint allows is never exceeded by all of them together.
+        met = newest if self._limiters is None or self._limiters.divide(parts) else 0
+        await self._run(self._claims.beat, met, frozenset(self._held), released)
         self._shared = self._shared or self._claims.lost
 
     async def _take(self, parts: list[list[bytes]]) -> list[Claimed]:

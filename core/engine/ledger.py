@@ -13,6 +13,7 @@ from ..contracts.adapter import Identity, Worker
 from ..store import Failure, Found, NewExchange, NewTrial, Store
 from ..store.claims import Claimed
 from .claiming import RunClaims
+from .limiter import Limiters
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,11 +22,11 @@ T = TypeVar("T")
 class Ledger:
     """Async access to a store, for one run."""
 
-    def __init__(self, store: Store, run_id: int) -> None:
+    def __init__(self, store: Store, run_id: int, limiters: Limiters | None = None) -> None:
         self.store, self.run_id = store, run_id
         self._anew: dict[bytes, str] = {}
         self._thread = Worker("prejudge-store")
-        self._claims = RunClaims(self._run, store)
+        self._claims = RunClaims(self._run, store, limiters)
 
     async def join(self) -> None:
         """Show other processes that this one is at work."""

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import NamedTuple
@@ -80,6 +80,7 @@ class Limiter:
         self._overlong: float | None = None
         self._most = limits.concurrency
         self._window = min(limits.concurrency, FIRST_WINDOW) if remote else limits.concurrency
+        self._share = self._most
         self._busy = 0
         self._filled = -math.inf
         self._turn = asyncio.Lock()
@@ -120,7 +121,15 @@ class Limiter:
 
     @property
     def _slots(self) -> int:
-        return 1 if self._outage.open else self._window
+        return 1 if self._outage.open else min(self._window, self._share)
+
+    def divide(self, parts: int) -> bool:
+        """Take one of so many equal parts of what the endpoint allows; return whether the calls in flight fit it."""
+        self._share = max(1, self._most // parts)
+        self._pace.divide(parts)
+        if self._freed is not None and not self._freed.done():
+            self._freed.set_result(None)
+        return self._busy <= self._share
 
     async def _wait(self) -> None:
         while True:
@@ -228,8 +237,10 @@ class Limiter:
 class Limiters:
     """A limiter per endpoint: adapters that name the same endpoint share it."""
 
-    def __init__(self, longest_seconds: float = LONGEST_SECONDS) -> None:
-        self._longest = longest_seconds
+    def __init__(self, longest_seconds: float = LONGEST_SECONDS, endpoints: Collection[str] = ()) -> None:
+        """`endpoints` are those that are shared with other processes."""
+        self._longest, self.endpoints = longest_seconds, frozenset(endpoints)
+        self._parts: Mapping[str, int] = {}
         self._known: dict[str, Limiter] = {}
 
     def of(self, adapter: ModelAdapter) -> Limiter:
@@ -239,7 +250,15 @@ class Limiters:
             self._known[name] = Limiter(
                 adapter.limits, remote=adapter.endpoint is not None, longest_seconds=self._longest
             )
+            self._known[name].divide(self._parts.get(name, 1))
         return self._known[name]
+
+    def divide(self, parts: Mapping[str, int]) -> bool:
+        """Share each endpoint with so many processes, this one included; return whether all calls in flight fit."""
+        if parts == self._parts and all(number == 1 for number in parts.values()):
+            return True
+        self._parts = parts
+        return all([limiter.divide(parts.get(name, 1)) for name, limiter in self._known.items()])
 
     def services(self, adapter: ModelAdapter, store: Store) -> Services:
         """Return the services of a run for an adapter: the images of its store, and a receiver of rate limits."""

@@ -71,6 +71,7 @@ class Pace:
         self._low: float | None = None if per_minute is None else self._top
         self._ceiling = self._top
         self._searching = True
+        self._parts = 1
         self._since = self._began = now
         self._next = self._paused = -math.inf
         self._shrunk = -math.inf
@@ -79,6 +80,14 @@ class Pace:
         self._row: list[tuple[float, int]] = []
         self._row_sent = self._row_limited = self._clean = 0
         self._sent: deque[list[float]] = deque(maxlen=BINS)
+
+    def divide(self, parts: int) -> None:
+        """Take one of so many equal parts of the rate, configured or found."""
+        factor, self._parts = self._parts / parts, parts
+        if factor != 1.0:
+            self._top *= factor
+            self._ceiling *= factor
+            self._low = None if self._low is None else self._low * factor
 
     def wait(self, now: float) -> float:
         """Return the seconds until the next call may be sent."""

@@ -206,7 +206,8 @@ class _Run:
         self, parts: _Parts, store: Store, options: RunOptions, progress: Progress, budget: Budget | None = None
     ) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins = parts
-        self.limiters = Limiters(options.longest_wait)
+        endpoints = (adapter.endpoint for adapter in self.adapters.values())
+        self.limiters = Limiters(options.longest_wait, {name for name in endpoints if name is not None})
         self.budget = budget or (Budget(options.caps) if options.caps.any else None)
         self.inspectors: dict[str, Inspector] = {}
         """Of the present stage, by model."""
@@ -250,7 +251,7 @@ class _Run:
         earlier = None if self.before is None else self.before.row.manifest
         run_id = self.store.begin_run(self.name, self.study.name, begun, earlier)
         self.progress.begin(self.name)
-        ledger, self.since = Ledger(self.store, run_id), get_run(self.store, self.name).started
+        ledger, self.since = Ledger(self.store, run_id, self.limiters), get_run(self.store, self.name).started
         state = "failed"
         try:
             await ledger.join()

@@ -9,9 +9,11 @@ next claim or update, and registers again.
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet
 
 import sqlalchemy as sa
@@ -29,6 +31,11 @@ BATCH = -1
 """The owner of a key that a batch holds; no worker has this number."""
 
 
+def endpoint_digest(name: str) -> str:
+    """Return the name of an endpoint as the store has it."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
 class Claimed(NamedTuple):
     """Result of claiming keys."""
 
@@ -44,8 +51,9 @@ class Claims:
     _living: ClassVar[WeakSet[Claims]] = WeakSet()
     """Workers of this process: the process id alone does not show whether a run has ended."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, endpoints: Collection[str] = ()) -> None:
+        """`endpoints` are names of those that this process asks."""
+        self._store, self._endpoints = store, {endpoint_digest(name): name for name in endpoints}
         self._writer = store.engine.execution_options(immediate=True)
         self._id = 0
         self.lost = False
@@ -74,6 +82,7 @@ class Claims:
 
     def _register(self, connection: sa.Connection) -> None:
         table, row = table_of(Worker), {"host": host(), "pid": os.getpid(), "seen": clock(connection), "met": 0}
+        row["endpoints"] = " ".join(sorted(self._endpoints)) or None
         self._id = int(connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one())
 
     @enduring
@@ -103,8 +112,15 @@ class Claims:
 
     def newest_other(self) -> int:
         """Return the number of the newest other worker that is alive; 0 if there is none."""
+        return self.others()[0]
+
+    def others(self) -> tuple[int, dict[str, int]]:
+        """Return the newest other worker that is alive (0: none), and how many workers ask each of our endpoints."""
         rows, since = self._workers()
-        return max((row.id for row in rows if row.id != self._id and self._lives(row, since)), default=0)
+        alive = [row for row in rows if row.id != self._id and self._lives(row, since)]
+        asked = Counter(digest for row in alive for digest in (row.endpoints or "").split())
+        parts = {name: 1 + asked[digest] for digest, name in self._endpoints.items()}
+        return max((row.id for row in alive), default=0), parts
 
     @enduring
     def beat(self, newest: int, held: Collection[bytes], released: Collection[bytes]) -> None:
@@ -135,7 +151,7 @@ class Claims:
         self._beaten = elapsed()
 
     @enduring
-    def _workers(self) -> tuple[Sequence[sa.Row[tuple[int, str, int, float, int]]], float]:
+    def _workers(self) -> tuple[Sequence[sa.Row[Any]], float]:
         with translated(self._store.url), self._store.engine.connect() as connection:
             return connection.execute(sa.select(table_of(Worker))).all(), horizon(connection)
 
@@ -161,11 +177,11 @@ class Claims:
         rows = connection.execute(sa.select(table_of(Worker))).all()
         _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, since)])
 
-    def _lives(self, worker: sa.Row[tuple[int, str, int, float, int]], since: float) -> bool:
+    def _lives(self, worker: sa.Row[Any], since: float) -> bool:
         return self.lives(self._store, worker, since)
 
     @classmethod
-    def lives(cls, store: Store, worker: sa.Row[tuple[int, str, int, float, int]], since: float) -> bool:
+    def lives(cls, store: Store, worker: sa.Row[Any], since: float) -> bool:
         """Return whether the process of a row still runs; `since` is the horizon."""
         if worker.seen < since:
             return False

@@ -278,6 +278,11 @@ def m009_wide_ids(connection: Connection) -> None:
     )
 
 
+def m010_endpoints(connection: Connection) -> None:
+    """Add the endpoints that a process asks: processes share what an endpoint allows."""
+    connection.exec_driver_sql("ALTER TABLE worker ADD COLUMN endpoints TEXT")
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_first,
     m002_parts,
@@ -288,6 +293,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m007_local,
     m008_batches,
     m009_wide_ids,
+    m010_endpoints,
 )
 
 _applied = sa.Table(

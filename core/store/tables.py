@@ -157,6 +157,8 @@ class Worker(SQLModel, table=True):
     """Time of its last update."""
     met: int = Field(sa_type=BigInteger)
     """The newest worker for which it has written its claims; a new worker waits for this."""
+    endpoints: str | None = Field(default=None, sa_type=Text)
+    """Digests of the endpoints that it asks, with spaces between."""
 
 
 class Holder(SQLModel, table=True):

@@ -45,7 +45,7 @@ class CountingApi:
 
     def __init__(self, seconds: tuple[float, float] = (0.002, 0.01)) -> None:
         self._lock, self._asked, self._slow = threading.Lock(), Counter[int](), random.Random(4)
-        self._seconds, self._busy = seconds, 0
+        self._seconds, self._busy, self._answering, self.most = seconds, 0, 0, 0
         api = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -87,8 +87,12 @@ class CountingApi:
         """Count a question, and answer it."""
         with self._lock:
             self._asked[number] += 1
+            self._answering += 1
+            self.most = max(self.most, self._answering)
             wait = self._slow.uniform(*self._seconds)
         time.sleep(wait)
+        with self._lock:
+            self._answering -= 1
         return b"a" * (number * 7919 % 23 + 1)
 
     @property
@@ -123,6 +127,9 @@ class ApiOptions(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "fake"
     port: int
     concurrency: int = 8
+    shared: bool = False
+    """Whether it is an endpoint, whose limits processes share."""
+    requests_per_minute: float | None = None
 
 
 class ApiModel(ModelAdapter):
@@ -132,7 +139,8 @@ class ApiModel(ModelAdapter):
 
     def __init__(self, options: ApiOptions) -> None:
         self.identity = IDENTITY
-        self.limits = Limits(concurrency=options.concurrency)
+        self.limits = Limits(concurrency=options.concurrency, requests_per_minute=options.requests_per_minute)
+        self.endpoint = f"api {options.port}" if options.shared else None
         self._port = options.port
 
     async def generate(self, request: Generate) -> Generation:
