@@ -55,6 +55,7 @@ PLACES = {
         "core/report/test_reading.py",
         "core/view/test_browser.py",
         "core/view/test_guard.py",
+        "core/view/test_links.py",
     ),
     "slow": (
         "core/calibration/test_calibration.py",
