@@ -213,5 +213,7 @@ def usage_of(told: object) -> Usage:
 
 
 def _detail(counts: dict[str, object], places: tuple[str, str], name: str) -> int:
-    found = (counts.get(place) for place in places)
-    return next((count(details.get(name)) for details in found if isinstance(details, dict)), 0)
+    for place in places:
+        if isinstance(details := counts.get(place), dict):
+            return count(details.get(name))
+    return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import msgspec
@@ -93,8 +92,7 @@ def _tell(watchers: Sequence[asyncio.Future[Found | None]], answer: Found | None
             watcher.set_result(answer)
 
 
-@dataclass(eq=False, slots=True)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """A batch that is asked until every request is answered or has failed finally."""
 
     asking: Asking

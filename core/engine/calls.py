@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 
 from ..contracts.adapter import ModelAdapter
@@ -27,11 +26,9 @@ class Calls:
         """Ask once, and free the limiter's slot; return an answer or error per request, and the seconds they took."""
         answers: Answers = []
         try:
-            began = time.monotonic()
             answers = await self._call([keyed.request for keyed in asked])
-            latency = time.monotonic() - began
         finally:
-            self._limiter.leave(ticket, answers)
+            latency = self._limiter.leave(ticket, answers)
         if self._adapter.endpoint is not None:
             for place, keyed in enumerate(asked):
                 answers[place] = self._doubt(keyed, answers[place])

@@ -152,13 +152,13 @@ class Limiter:
             self.paced.most_in_flight = self._busy
         return Ticket(now, requests)
 
-    def leave(self, ticket: Ticket, answers: Sequence[object]) -> None:
-        """Free the slot of a call, and adjust the rate to its answers."""
+    def leave(self, ticket: Ticket, answers: Sequence[object]) -> float:
+        """Free the slot of a call, adjust the rate to its answers, and return the seconds that it took."""
         self._busy -= 1
         if self._freed is not None and not self._freed.done():
             self._freed.set_result(None)
         now, failed = self._clock.now(), [answer for answer in answers if isinstance(answer, ModelError)]
-        limited = [error for error in failed if isinstance(error, RateLimitError)]
+        limited = [error for error in failed if isinstance(error, RateLimitError)] if failed else failed
         if self._pace.learn(now, ticket, len(limited)):
             self.paced.shrunk += 1
             LOG.info("the endpoint is at its limit: %.2f requests per second from now on", self.rate or 0.0)
@@ -170,6 +170,7 @@ class Limiter:
             self._watch(now, ticket, failed if len(failed) == len(answers) else ())
         if failed:
             self._pause(now, ticket, failed)
+        return now - ticket.sent
 
     def _watch(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
         """Look whether the endpoint is down; `failed` are the errors of a call that brought no answer at all."""

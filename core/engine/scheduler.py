@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS, ModelAdapter
 from ..contracts.canonical import encode, encode_response, request_key
@@ -45,17 +47,16 @@ Mode = Literal["use", "replay", "refresh"]
 Failed = list[tuple[Keyed, ModelError]]
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """A call that was answered, and is not yet committed."""
 
     job: Job
     held: Spending
-    answered: list[tuple[Keyed, AnyResponse]] = field(default_factory=list)
-    rows: list[NewExchange] = field(default_factory=list)
+    answered: list[tuple[Keyed, AnyResponse]] = []
+    rows: list[NewExchange] = []
     """The answers as they are stored."""
-    failed: Failed = field(default_factory=list)
-    rest: list[Keyed] = field(default_factory=list)
+    failed: Failed = []
+    rest: list[Keyed] = []
     """What of the job is asked later: failures that may pass, requests that were not sent."""
     again: int = 0
     """Number of the failed requests that are asked again."""
