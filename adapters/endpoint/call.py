@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,15 +31,9 @@ class Body(msgspec.Struct, kw_only=True):
 
 def remark_of(model: object, fingerprint: object = None, provider: object = None) -> Remark | None:
     """Return the names of model, system and provider that a reply has; what is no text is none."""
-    return _remark(*(name if isinstance(name, str) else "" for name in (model, fingerprint, provider)))
-
-
-@lru_cache(maxsize=64)
-def _remark(model: str, fingerprint: str, provider: str) -> Remark | None:
-    """Return the same record for the same names: an endpoint says them with every answer."""
-    if not (model or fingerprint or provider):
-        return None
-    return Remark(model=model[:_NAME], fingerprint=fingerprint[:_NAME], provider=provider[:_NAME])
+    told = {"model": model, "fingerprint": fingerprint, "provider": provider}
+    names = {field: name[:_NAME] for field, name in told.items() if isinstance(name, str) and name}
+    return Remark(**names) if names else None
 
 
 T = TypeVar("T", bound=Body)
@@ -129,8 +122,7 @@ class Caller:
 
     def whole(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return a body with the model's name and the settings' further fields, which are put into inner tables."""
-        whole = {**self._fixed, **body}
-        return _merged(whole, self._extra) if self._extra else whole
+        return _merged({**self._fixed, **body}, self._extra)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -65,9 +65,7 @@ class ChatBodies:
             body["reasoning_effort"] = self._options.effort
         if request.top_logprobs:
             body.update(logprobs=True, top_logprobs=request.top_logprobs)
-        if omit := self._options.omit:
-            return {name: value for name, value in body.items() if name not in omit}
-        return body
+        return {name: value for name, value in body.items() if name not in self._options.omit}
 
     def read(self, reply: ChatReply, raw: bytes, request: Generate, where: str) -> Generation:
         """Return the answer of a reply to a request, with its raw reply where the settings keep it.

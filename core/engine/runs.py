@@ -214,7 +214,7 @@ class _Run:
         self.generations: dict[AnyRequest, int] = {}
         for model, adapter in self.adapters.items():
             services = self.limiters.services(adapter, store)
-            own = {"note": partial(self._hear, model), "generation": self._generation}
+            own = {"note": partial(self._hear, model), "generation": lambda request: self.generations.get(request, 0)}
             adapter.bind(msgspec.structs.replace(services, **own))
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
@@ -357,10 +357,6 @@ class _Run:
     def _hear(self, model: str, remark: Remark) -> None:
         if (inspector := self.inspectors.get(model)) is not None:
             inspector.hear(remark)
-
-    def _generation(self, request: AnyRequest) -> int:
-        """Return how often a request was answered before, if it is asked anew; see `Services.generation`."""
-        return self.generations.get(request, 0) if self.generations else 0  # to hash a request takes microseconds
 
     def _conclude(self, stage: Stage, inspector: Inspector, *, cached: bool) -> None:
         """Record what was found out about the endpoint of a stage."""
