@@ -55,7 +55,6 @@ PLACES = {
         "core/report/test_reading.py",
         "core/view/test_browser.py",
         "core/view/test_guard.py",
-        "core/view/test_links.py",
     ),
     "slow": (
         "core/calibration/test_calibration.py",
@@ -82,6 +81,7 @@ PLACES = {
         "core/statistics/test_leaning.py",
         "core/statistics/test_power_simulated.py",
         "core/store/test_many_processes.py",
+        "core/view/test_links.py",
         "core/workers/test_local.py",
         "core/store/test_prune.py::test_more_trials",
         "metrics/bistereo/test_nli.py::test_false_positives",
