@@ -5,6 +5,7 @@ from .core.api import Compared as Compared
 from .core.api import Converged as Converged
 from .core.api import Decided as Decided
 from .core.api import Detectable as Detectable
+from .core.api import Multiverse as Multiverse
 from .core.api import Run as Run
 from .core.api import Settings as Settings
 from .core.api import Variance as Variance
@@ -17,6 +18,7 @@ from .core.api import converge as converge
 from .core.api import decide as decide
 from .core.api import import_scores as import_scores
 from .core.api import load as load
+from .core.api import multiverse as multiverse
 from .core.api import plan as plan
 from .core.api import run as run
 from .core.api import score as score
@@ -80,4 +82,5 @@ from .core.contracts.records import Text as Text
 from .core.contracts.records import TokenScores as TokenScores
 from .core.contracts.records import Usage as Usage
 from .core.contracts.version import __version__ as __version__
+from .core.multiverse import MultiverseOptions as MultiverseOptions
 from .core.variance import VarianceOptions as VarianceOptions

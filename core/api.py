@@ -43,6 +43,12 @@ from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
 from .engine.varying import Purse, varied_studies
 from .gate import Deciding, State, Verdict, followed_in, judge, parse_policy, read_policy, worst
+from .multiverse import Found as FoundMultiverse
+from .multiverse import MultiverseOptions, write_multiverse
+from .multiverse import chart as multiverse_chart
+from .multiverse import conclusion as multiverse_in_words
+from .multiverse import frame as multiverse_frame
+from .multiverse import multiverse as analyse_multiverse
 from .report.examples import show_request, show_response
 from .report.export import Format, encode
 from .report.export import write_bytes as write_bytes
@@ -246,6 +252,32 @@ class Variance(msgspec.Struct, frozen=True):
     def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
         """Return the figure of this name, or all figures by name. Raises `UnknownNameError` if there is none."""
         return plotted(variance_charts(self.found), name)
+
+
+class Multiverse(msgspec.Struct, frozen=True):
+    """The result of a study under every defensible choice, and the path of the page."""
+
+    found: FoundMultiverse
+    report: Path
+    """The HTML page; the tables lie beside it."""
+
+    def __repr__(self) -> str:
+        """Return the conclusion and the path of the page."""
+        return f"{self.conclusion}\nReport: {self.report}"
+
+    @property
+    def universes(self) -> pl.DataFrame:
+        """Return a row per universe, least value first: its choices, value, interval, verdict and run."""
+        return multiverse_frame(self.found)
+
+    @property
+    def conclusion(self) -> str:
+        """Return how many universes agree, and which choice moves the result most."""
+        return multiverse_in_words(self.found)
+
+    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
+        """Return the figure of this name, or all figures by name. Raises `UnknownNameError` if there is none."""
+        return plotted((multiverse_chart(self.found),), name)
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -511,6 +543,35 @@ def variance(*names: str, settings: Settings | None = None, options: VarianceOpt
     with Store(settings.store, writable=False) as store:
         found = analyse_variance(catalogue, store, names or ("latest",), options or VarianceOptions())
     return Variance(found, write_variance(found, Path(settings.runs)))
+
+
+def multiverse(
+    study: str,
+    model: str | Mapping[str, str],
+    settings: Settings | None = None,
+    choices: MultiverseOptions | None = None,
+    **options: Any,
+) -> Multiverse:
+    """Show the result of a study under every defensible choice, from the runs of the store; no model is asked.
+
+    Args:
+        study: a study's name or file.
+        model: the model of the role `subject`, or a model per role.
+        settings: paths of the store, the registry and the pages.
+        choices: the measure, its group, and more choices than the study file declares.
+        options: options of the probe, as of the runs.
+
+    Raises:
+        UsageError: there are no choices, or one is none of the study.
+        DataError: the store has no run of any universe.
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    models = {SUBJECT: model} if isinstance(model, str) else dict(model)
+    with Store(settings.store, writable=False) as store:
+        found = analyse_multiverse(catalogue, store, study, models, options, choices or MultiverseOptions())
+        page = write_multiverse(found, score_run(catalogue, store, found.own.run), Path(settings.runs))
+    return Multiverse(found, page)
 
 
 def plan(

@@ -59,6 +59,8 @@ PLACES = {
     "slow": (
         "core/calibration/test_calibration.py",
         "core/converge/test_models.py",
+        "core/gate/test_deciding.py",
+        "core/multiverse/test_multiverse.py",
         "core/variance/test_variance.py",
         "adapters/simulated/test_leans.py",
         "adapters/simulated/test_study.py",

@@ -98,6 +98,18 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.option or self.unit)
 
 
+class Multiverse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The defensible choices of a study (`prejudge multiverse`)."""
+
+    measure: str = ""
+    """The measure that answers the question; empty: that of the study's first question."""
+    group: dict[str, Any] = {}
+    """Its group, where that is not the whole study."""
+    choices: dict[str, list[Any]] = {}
+    """Values by choice, the study's own first: an option of the probe, `METRIC.option`, `role.ROLE` (models),
+    `measure`, or `group.FACTOR` (such as a threshold)."""
+
+
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A study: a probe and its options, metrics, and the paper's values."""
 
@@ -121,6 +133,7 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a report answers first; without them `summary`, by the first measure that is judged."""
     calibration: Calibration = Calibration()
     limit: Limits = Limits()
+    multiverse: Multiverse = Multiverse()
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Seed of the probe and of every metric that has the option and does not set it."""
 

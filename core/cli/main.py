@@ -23,6 +23,7 @@ COMMANDS = {
     "view": ("view:view", "Read every answer in the browser, compare runs, and label samples."),
     "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
     "converge": ("converge:converge", "Measure one construct by several methods, and judge whether they agree."),
+    "multiverse": ("multiverse:multiverse", "Show what every defensible choice of a study makes of its result."),
     "variance": ("variance:variance", "Show where the variance of a measure comes from, and what to ask more of."),
     "gate": ("gate:gate", "Check a run against a policy; write JUnit XML and a summary for a pull request."),
     "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),

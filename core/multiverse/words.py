@@ -1,0 +1,32 @@
+"""What is said of a multiverse."""
+
+from __future__ import annotations
+
+from ..contracts.words import counted, interval, number, percent
+from .multiverse import Found
+
+
+def conclusion(found: Found) -> str:
+    """State the result of the study's own choices, how many agree, what moves it most, and what was not asked."""
+    own, count = found.own.estimate, len(found.results)
+    unit = f" {own.unit}".rstrip()
+    values = [one.estimate.value for one in found.results if one.estimate.value is not None]
+    ends = f", values from {number(min(values))} to {number(max(values))}" if values else ""
+    said = [
+        f"{own.label or own.metric} is {number(own.value)}{unit} ({interval(own.low, own.high)}) with the choices of "
+        f"the study: {found.own.verdict}.",
+        f"Of {counted(count, 'universe')}, {percent(found.same_sign)} are on the same side of neutral and "
+        f"{percent(found.same_verdict)} have the same verdict{ends}.",
+    ]
+    most = next(iter(found.moved), None)
+    if most is not None and most.pairs and (most.verdicts or most.change):
+        change = "" if most.change is None else f", and the value changes by {number(most.change)}{unit} on average"
+        said.append(
+            f"{most.choice} moves the result most: the verdict changes in {most.verdicts} of "
+            f"{counted(most.pairs, 'pair')} of universes that differ in it alone{change}."
+        )
+    if found.missing:
+        asked = sum(one.universes for one in found.missing)
+        requests = sum(one.requests for one in found.missing)
+        said.append(f"{asked:,} of {found.every:,} universes are not asked yet: {requests:,} requests.")
+    return " ".join(said)

@@ -1,0 +1,134 @@
+"""Every choice of a study from the runs of the store: what is scored anew, what is planned, what moves it."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import prejudge
+from prejudge import MultiverseOptions
+from prejudge.core.cli.main import cli
+from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.testing import raises_code
+
+PLANTED = """
+[models.leaning]
+adapter = "simulated"
+settings = { strength = 0.6, spread = 1.0, word_spread = 1.0, noise = 0.8 }
+"""
+SMALL = {"per_cell": 20, "axes": ["height"], "sentiments": ["positive", "negative"]}
+GROUP = {"axis": "height", "gender": "women"}
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    place = tmp_path_factory.mktemp("multiverse")
+    (place / "registry.toml").write_text(PLANTED)
+    made = prejudge.Settings(store=str(place / "p.db"), runs=str(place / "runs"), registry=str(place / "registry.toml"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prejudge.core.api.write_output", lambda *_: None)
+        prejudge.run("bistereo-pairs", "leaning", made, **SMALL)
+    return made
+
+
+@pytest.fixture(scope="module")
+def found(settings):
+    values = {"seed": [0, 7], "trisentbias.cluster": [["template"], ["attribute"]]}
+    choices = MultiverseOptions(group=GROUP, choices=values)
+    return prejudge.multiverse("bistereo-pairs", "leaning", settings, choices, **SMALL)
+
+
+def test_what_is_stored_is_scored_anew_and_the_rest_planned(found):
+    """Two seeds of the design, one of which was asked; thresholds and clusters need no answer."""
+    assert found.found.every == 2 * 3 * 2
+    assert found.universes.height == 6
+    (missing,) = found.found.missing
+    assert missing.universes == 6
+    assert missing.requests > 0
+    assert missing.study.options["seed"] == 7
+    assert "not asked" in found.conclusion
+
+
+def test_values_are_those_of_score(found, settings):
+    """Each universe has the estimate that `score --set` gives by hand."""
+    run = found.universes["run"][0]
+    for cluster in ("template", "attribute"):
+        by_hand = prejudge.score(run, settings, {"trisentbias.cluster": [cluster]}).estimates
+        own = by_hand.filter((pl.col("metric") == "favouritism") & (pl.col("gender") == "women"))
+        for threshold, value, low in own.select("threshold", "value", "low").iter_rows():
+            row = found.universes.filter(
+                (pl.col("group.threshold") == str(threshold)) & pl.col("trisentbias.cluster").str.contains(cluster)
+            ).row(0, named=True)
+            assert (row["value"], row["low"]) == (value, low)
+
+
+def test_shares_and_moves_from_the_table_alone(found):
+    """What agrees and what each choice changes, counted again from the rows."""
+    rows = found.universes.to_dicts()
+    own = next(row for row in rows if row["own"])
+    assert (own["group.threshold"], own["seed"]) == ("0.02", "0")
+    assert found.found.same_verdict == sum(row["verdict"] == own["verdict"] for row in rows) / len(rows)
+    sides = [(row["value"] > 0) - (row["value"] < 0) for row in rows]
+    assert found.found.same_sign == sides.count((own["value"] > 0) - (own["value"] < 0)) / len(rows)
+    moved = {one.choice: one for one in found.found.moved}
+    for choice in ("group.threshold", "trisentbias.cluster"):
+        others = [name for name in ("group.threshold", "trisentbias.cluster") if name != choice]
+        pairs = [
+            (one, other)
+            for place, one in enumerate(rows)
+            for other in rows[:place]
+            if all(one[name] == other[name] for name in others)
+        ]
+        assert moved[choice].pairs == len(pairs)
+        assert moved[choice].verdicts == sum(one["verdict"] != other["verdict"] for one, other in pairs)
+        mean = sum(abs(one["value"] - other["value"]) for one, other in pairs) / len(pairs)
+        assert moved[choice].change == pytest.approx(mean)
+    # A choice of inference alone moves no value.
+    assert moved["trisentbias.cluster"].change == pytest.approx(0.0)
+    assert moved["seed"].pairs == 0
+
+
+def test_page_and_tables(found):
+    assert {path.name for path in found.report.parent.iterdir()} >= {"report.html", "universes.csv", "choices.parquet"}
+    assert set(found.plot()) == {"specification-curve"}
+
+
+@pytest.mark.parametrize(
+    ("study", "choices", "code"),
+    [
+        ("subtle-sai", MultiverseOptions(), "multiverse.choices"),
+        ("bistereo-pairs", MultiverseOptions(choices={"colour": [1, 2]}), "multiverse.choices"),
+        ("bistereo-pairs", MultiverseOptions(choices={"seed": [1]}), "multiverse.choices"),
+        ("bistereo-pairs", MultiverseOptions(choices={"seed": [1, 1]}), "multiverse.choices"),
+        ("bistereo-pairs", MultiverseOptions(choices={"seed": list(range(500))}), "multiverse.many"),
+        ("bistereo-pairs", MultiverseOptions(measure="halo"), "multiverse.measure"),
+        ("bistereo-pairs", MultiverseOptions(group={"axis": "weight"}), "multiverse.group"),
+    ],
+)
+def test_refused(settings, study, choices, code):
+    with raises_code(UsageError, code):
+        prejudge.multiverse(
+            study,
+            "leaning" if study != "subtle-sai" else "simulated-fair",
+            settings,
+            choices,
+            **(SMALL if study == "bistereo-pairs" else {}),
+        )
+
+
+def test_nothing_in_the_store_says_what_to_ask(settings):
+    with raises_code(DataError, "multiverse.nothing"):
+        prejudge.multiverse("bistereo-pairs", "leaning", settings, **SMALL | {"per_cell": 10})
+
+
+def test_command(settings):
+    given = ["--store", settings.store, "--registry", settings.registry, "--runs", settings.runs]
+    given += ["--set", "per_cell=20", "--set", "axes=height", "--set", "sentiments=positive,negative"]
+    given += ["--group", "axis=height", "--group", "gender=women", "--choice", "seed=0,7"]
+    done = CliRunner().invoke(
+        cli, ["multiverse", "bistereo-pairs", "--model", "leaning", *given], standalone_mode=False
+    )
+    assert done.exception is None, done.exception
+    assert "--set seed=7" in done.output
+    assert "--set per_cell=20" in done.output
