@@ -65,7 +65,7 @@ def multiverse(
     given: tuple[str, ...],
     groups: tuple[str, ...],
     **where: Any,
-) -> int:
+) -> None:
     """Show the result of STUDY under every defensible choice, from the runs of the store.
 
     No model is asked: what a universe lacks is planned, and `prejudge run` asks it.
@@ -81,7 +81,6 @@ def multiverse(
         )
         page = write_multiverse(found, score(catalogue, store, found.own.run), Path(where["runs"]))
     show(found, page)
-    return 0
 
 
 def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
