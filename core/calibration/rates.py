@@ -52,6 +52,7 @@ def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
     low, high = exact_interval(shown, len(judged), 1 - LEVEL) if judged else (None, None)
     return Rate(
         measure=numbers[0].measure,
+        label=numbers[0].label,
         group=numbers[0].group,
         neutral=neutral,
         studies=len(judged),

@@ -52,6 +52,8 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one number of the headline is over many studies of one kind of model."""
 
     measure: str
+    label: str = ""
+    """What the measure is called in a report."""
     group: dict[str, Scalar] = {}
     neutral: float | None = None
     studies: int
@@ -176,7 +178,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> list[Group]:
-        """Return the fair models that are convicted too often, the most often first."""
+        """Return the fair models that are found to be biased too often, the most often first."""
         return sorted((one for one in self.fair if one.failed), key=lambda one: -_rate(one))
 
 
@@ -332,8 +334,8 @@ def confused(certificate: Certificate, design: str = DESIGNS["certified"]) -> It
             share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
             name = group.null.replace("-", " ")
             yield (
-                f"{design} cannot tell {name} from bias: fair models with {name} are convicted in {share} of "
-                f"{rate.studies:,} calibrated studies, by {named(rate.measure, rate.group)}."
+                f"{design} cannot tell {name} from bias: fair models with {name} are found to be biased in "
+                f"{share} of {rate.studies:,} calibrated studies, by {named(rate.label or rate.measure, rate.group)}."
             )
     if len(failed) > WORST:
         yield f"Nor can it tell from bias: {', '.join(group.null.replace('-', ' ') for group in failed[WORST:])}."
