@@ -8,8 +8,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
-# What the pages are made of: its folders alone, or the whole environment beside them would be searched for modules.
-PAGES := .build/pages/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
@@ -63,7 +61,7 @@ lock: .build/lock/bin/uv
 	$(PYTHON) -m venv .build/lock
 	.build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
 
-docs: $(VENV)/.dev $(PAGES)
+docs: $(VENV)/.dev
 	PREJUDGE_PLUGINS=none NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # Slow: every behaviour of the chaos server before whole commands (half an hour), and 60 kills.
@@ -143,7 +141,3 @@ $(VENV)/.dev: $(VENV)/.torch pyproject.toml
 $(LINK):
 	mkdir -p $(dir $@)
 	ln -sfn ../.. $@
-
-$(PAGES):
-	mkdir -p $@
-	ln -sfn $(addprefix ../../../,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)) $(wildcard __init__.py*) py.typed) $@

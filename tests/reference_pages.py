@@ -16,6 +16,7 @@ from prejudge.core.contracts import Options
 from prejudge.core.contracts.estimates import COMMON, Measure
 from prejudge.core.statistics import MarginOptions
 
+from .reference_api import api_page
 from .reference_commands import commands_page, exits_page
 from .reference_tables import WRITTEN, line, table
 
@@ -183,6 +184,7 @@ PAGES = {
     "measures.md": measures_page,
     "commands.md": lambda plugins: commands_page(),
     "exit-codes.md": lambda plugins: exits_page(),
+    "api.md": lambda plugins: api_page(),
 }
 
 

@@ -9,6 +9,7 @@ from .docs_pages import PAGES, ROOT, name_of, words
 WRITTEN_BY = {
     "docs/calibration.md": "make calibrate",
     "docs/licences.md": "make licences",
+    "docs/reference/api.md": "make reference",
     "docs/reference/commands.md": "make reference",
     "docs/reference/exit-codes.md": "make reference",
     "docs/reference/measures.md": "make reference",
@@ -24,7 +25,7 @@ LOOKED_UP = {"docs/errors.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py holds this one to the code."""
 MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 950}
 """Words of the pages that are read first."""
-WHOLE = 62_600
+WHOLE = 61_500
 """Words of all pages that are written by hand, without the lists that are only looked up."""
 
 

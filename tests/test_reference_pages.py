@@ -18,7 +18,7 @@ def test_page_is_up_to_date(name):
     assert (FOLDER / name).read_text("utf-8") == PAGES[name](built_in()), "run `make reference`"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "exit-codes.md"])
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("exit-codes.md", "api.md")])
 def test_every_row_has_a_meaning(name):
     rows = [line for line in PAGES[name](built_in()).splitlines() if line.startswith("| `")]
     # What stands in brackets alone is a default or a range.
