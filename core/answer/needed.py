@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -56,8 +56,17 @@ def need_of(scores: Scores | None, estimates: Sequence[Estimate], target: float)
     except Exception as error:  # a third party's `units`: no fault of theirs stands before a verdict
         LOG.debug("no power of %s: %s", estimates[0].metric, error)
         found = []
-    found = found or [need for e in estimates if (need := by_interval(e, target)) is not None]
-    return max(found, key=lambda need: (need.detectable is None, need.detectable or 0.0), default=None)
+    need, wide = _most(found), _most(need for e in estimates if (need := by_interval(e, target)) is not None)
+    # The power of a difference of half an interval is about one half. Units that promise more than that have missed
+    # something that the interval knows, such as one level of a facet in which all differ.
+    reach = max((e.high - e.low for e in estimates if e.low is not None and e.high is not None), default=0.0) / 2
+    promises = need is not None and need.detectable is not None and need.detectable < reach
+    return wide if need is None or (promises and wide is not None) else need
+
+
+def _most(needs: Iterable[Need]) -> Need | None:
+    """Return the need that is the least well known, or the greatest."""
+    return max(needs, key=lambda need: (need.detectable is None, need.detectable or 0.0), default=None)
 
 
 def by_interval(e: Estimate, target: float) -> Need | None:

@@ -7,14 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from prejudge.core.answer import needed
 from prejudge.core.answer.lost import MENDS, lost_examples, mend_words, missing_words
 from prejudge.core.answer.needed import Need, in_words
 from prejudge.core.answer.records import Answer, Number
 from prejudge.core.answer.replies import MOST_ROWS, asked_of, reply_of, rows_of
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.estimates import Caveat, Estimate, Verdict
-from prejudge.core.contracts.sizes import SURE, State
+from prejudge.core.contracts.estimates import Caveat, Estimate, Interval, Verdict
+from prejudge.core.contracts.sizes import POINTS, SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
 
@@ -173,3 +174,18 @@ def test_every_built_in_question_names_a_measure_and_uses_plain_words():
             assert question.asks.endswith("?") and question.above
             assert not IDENTIFIER.search(" ".join([question.asks, question.above, question.below])), name
     assert set(MENDS) >= {"refused", "filtered", "unreadable", "failed"}
+
+
+def test_units_promise_no_power_that_the_interval_does_not_have(monkeypatch):
+    """Five scenarios that differ: a true difference of half the interval is found in about half of such runs."""
+    e = Estimate(
+        metric="halo", group={}, value=-15.0, neutral=0, unit=POINTS, n=50, clusters=5, interval=Interval(-70, 40)
+    )
+    for detectable, kept in ((7.0, False), (60.0, True), (None, True)):
+        promised = Need(detectable, (("faces", 48, 95),), 2.0)
+        monkeypatch.setattr(needed, "_needs", lambda *_, promised=promised: [promised])
+        found = needed.need_of(object(), [e], 5.0)
+        assert (found == promised) is kept
+        assert kept or (
+            found.detectable == pytest.approx(55 * (1 + 0.8416 / 1.96), rel=1e-3) and found.facets[0][1] == 5
+        )
