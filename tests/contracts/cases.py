@@ -216,11 +216,12 @@ CASES = {
             *({"analogy": 1.0}, {"copying": 1.0}, {"copying_other": 1.0}),
             *({"position_lean": 1.0}, {"label_spread": 1.0}, {"length_lean": 0.5}, {"frequency_spread": 0.5}),
             *({"drift": 1.0}, {"drift": 1.0, "drift_after": 3}, {"refusal_lean": 0.5}, {"unreadable_share": 0.5}),
-            *({"error_rate": 0.5}, {"same_samples": True}),
+            *({"error_rate": 0.5}, {"same_samples": True}, {"scenes": True}),
             *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
             # A name is part of the identity: whoever gives another means another model.
             *({"varying": ["he"]}, {"model": "another"}),
             {"blanks": str(files("prejudge.adapters.simulated") / "blanks.toml")},
+            {"masks": str(files("prejudge.probes.indicasa") / "data" / "completions.csv")},
         ),
         ignores=frozenset({"top_p"}),
         same=({"failure_rate": 0.5}, {"latency_seconds": 0.001}, {"concurrency": 9}, {"batch_items": 3}),

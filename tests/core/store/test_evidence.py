@@ -359,6 +359,7 @@ def older(path):
             "exchange": ("digest", "filled"),
             "run_trial": ("digest",),
             "run": ("head", "record", "unproved", "local"),
+            "worker": ("endpoints",),
         }.items():
             for column in columns:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -42,7 +42,8 @@ def run(six):
 
 def test_report_of_six_faces_is_small_and_begins_with_the_judgements_that_change_most(run):
     page = Path(run.report)
-    assert page.stat().st_size < 1.5 * MEGABYTE
+    # 0.3 of it lead from each number to the answers behind it, also without a script.
+    assert page.stat().st_size < 1.6 * MEGABYTE
     text = page.read_text(encoding="utf-8")
     answer = text.index("The judgements that change most with the filter:")
     first, conclusion = text.index("The numbers behind the answer"), text.index("No significant halo effect")
