@@ -142,7 +142,7 @@ def _class(name: str, kind: type) -> Iterator[str]:
     bases = [
         base.__name__ for base in kind.__bases__ if base.__name__ not in ("object", "Struct", "NamedTuple", "tuple")
     ]
-    yield f"```python\nclass {name}{'(' + ', '.join(bases) + ')' if bases else ''}\n```"
+    yield f"```py\nclass {name}{'(' + ', '.join(bases) + ')' if bases else ''}\n```"
     yield from ("", *_told(kind))
     if rows := [*_fields(kind)]:
         yield from ("", *table(("field", "type", "default", "meaning"), rows))
@@ -210,7 +210,7 @@ def _text(node: ast.stmt) -> str:
 
 def _callable(name: str, found: Any) -> Iterator[str]:
     kind = "async def" if inspect.iscoroutinefunction(found) else "def"
-    yield f"```python\n{kind} {name}{_signature(found)}\n```"
+    yield f"```py\n{kind} {name}{_signature(found)}\n```"
     yield from ("", *_told(found))
 
 

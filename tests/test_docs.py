@@ -255,7 +255,9 @@ def test_sql_of_the_pages_runs(block, tmp_path):
 
 def test_every_block_is_of_a_kind_that_is_tested():
     shown = [block for page in PAGES for block in blocks_of(page)]
-    assert {block.language for block in shown} <= {*SHELL, "python", "toml", "sql", "csv", "text", "yaml"}
+    assert {block.language for block in shown} <= {*SHELL, "python", "py", "toml", "sql", "csv", "text", "yaml"}
+    # Signatures, which are no programs; test_reference_pages.py holds them to the code.
+    assert {name_of(block.page) for block in shown if block.language == "py"} == {"docs/reference/api.md"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
     # What a command of the page before it printed, in part.
     printed = {"docs/plugins.md", "docs/measurement.md"}

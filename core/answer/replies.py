@@ -17,7 +17,7 @@ from .records import Number, Reply, Row
 from .verdicts import small_of, state_of, undone
 
 MOST_ROWS = 6
-LEFT = "{shown} of {every} numbers, those furthest from neutral; the others stand under Estimates."
+LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
     Caveat.NO_VARIATION: "All independent units agree, so no interval can be computed.",
