@@ -107,8 +107,7 @@ class Answers:
         self._vector = lru_cache(CACHED)(self._word_vector)
         self._faces = Faces(noise, self._leans, planted)
         self._completions = Completions(noise, planted.strength, planted.spread, planted.noise)
-        amounts = planted.strength, planted.spread, planted.noise
-        self._scenes = Scenes(noise, self._completions, amounts) if planted.scenes else None
+        self._scenes = Scenes(noise, self._completions) if planted.scenes else None
         self.services = Services()
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:

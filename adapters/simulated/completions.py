@@ -57,12 +57,15 @@ class Completions:
         """Return the words that may complete a sentence."""
         return [Choice(word, word) for word in words_of(sentence)]
 
-    def scores(self, sentence: Begun) -> list[float]:
-        """Return the score of each: how common it is, the noise of the prompt, and `strength` where planted."""
-        own = self.planted(sentence)
+    def scores(self, sentence: Begun, where: str = "") -> list[float]:
+        """Return the score of each: how common it is, the noise of the prompt, and `strength` where planted.
+
+        `where` names what has noise of its own; empty: the sentence.
+        """
+        own, place = self.planted(sentence), where or sentence.stem
         return [
             self._spread * self._noise.normal("common", word)
-            + self._own * self._noise.normal("in this prompt", f"{sentence.stem}|{word}")
+            + self._own * self._noise.normal("in this prompt", f"{place}|{word}")
             + self._strength * (word == own)
             for word in words_of(sentence)
         ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from ...core.contracts.errors import ModelLoadError
-from ...core.contracts.inputs import file_bytes
+from ...core.contracts.csv import read_rows
+from ...core.contracts.errors import DataError, ModelLoadError
 from .choices import Choice
 
 COLUMNS = ("masked", "stereotype", "opposite")
@@ -41,16 +39,13 @@ def read_masks(path: str) -> dict[str, Masked]:
     """Return the sentences of a CSV file with the columns `masked`, `stereotype` and `opposite`.
 
     Raises:
-        ModelLoadError: the file cannot be read, lacks a column or has no sentence.
+        ModelLoadError: the file cannot be read, lacks a column or a cell, or has no sentence.
     """
     try:
-        rows = [*csv.DictReader(io.StringIO(file_bytes(path).decode()))]
-        found = {row["masked"]: Masked(*(row[name] for name in COLUMNS)) for row in rows}
-    except (OSError, ValueError, KeyError, csv.Error) as error:
-        raise ModelLoadError(f"cannot read sentences from masks = {path!r}: {error}.", code="model.option") from None
-    if not found:
-        raise ModelLoadError(f"masks = {path!r} has no sentences: give {', '.join(COLUMNS)}.", code="model.option")
-    return found
+        found = [Masked(*(row.filled(name) for name in COLUMNS)) for row in read_rows(path, COLUMNS)]
+    except DataError as error:
+        raise ModelLoadError(f"cannot read sentences from masks = {path!r}: {error}", code="model.option") from None
+    return {one.masked: one for one in found}
 
 
 def masked_in(prompt: str, masks: Mapping[str, Masked]) -> Masked | None:

@@ -47,10 +47,9 @@ class Scene(NamedTuple):
 class Scenes:
     """What a model draws and says of people."""
 
-    def __init__(self, noise: Noise, completions: Completions, planted: tuple[float, float, float]) -> None:
-        """Take the noise, the associations, and in nats `strength`, `spread` of words and `own` noise of a prompt."""
+    def __init__(self, noise: Noise, completions: Completions) -> None:
+        """Take the noise, and the words with their associations."""
         self._noise, self._completions = noise, completions
-        self._strength, self._spread, self._own = planted
         self._known: dict[str, Scene | None] = {}
 
     def drawn(self, prompt: str, asked: bytes) -> Scene:
@@ -75,14 +74,11 @@ class Scenes:
 
     def _words(self, people: str, where: str, asked: bytes, count: int) -> tuple[str, ...]:
         sentences = [Begun(people, letter, "") for letter in LETTERS]
-        own = {self._completions.planted(sentence) for sentence in sentences}
         found = {
-            word: self._spread * self._noise.normal("common", word)
-            + self._own * self._noise.normal("in this prompt", f"{where}|{word}")
-            + self._strength * (word in own)
+            word: score
             - math.log(-math.log(self._noise.of(f"scene {word}", asked)))  # the largest are a draw by softmax
             for sentence in sentences
-            for word in words_of(sentence)
+            for word, score in zip(words_of(sentence), self._completions.scores(sentence, where), strict=True)
         }
         return tuple(nlargest(count, found, key=found.__getitem__))
 
