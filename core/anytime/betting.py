@@ -138,11 +138,20 @@ def bounds_of(means: Sequence[Mean], alpha: float, values: Iterable[float] = (),
         values: values that the bounds are to be exact at, such as a threshold; of one mean.
         steps: of the grid.
     """
+    return bounds_by(means, evidence_on(means, values, steps), alpha)
+
+
+def evidence_on(means: Sequence[Mean], values: Iterable[float] = (), steps: int = STEPS) -> tuple[Evidence, ...]:
+    """Return the evidence on each of one or two means, which holds for bounds of every level; as in `bounds_of`."""
+    return (evidence_of(means[0], values, steps),) if len(means) == 1 else tuple(map(evidence_of, means))
+
+
+def bounds_by(means: Sequence[Mean], evidence: Sequence[Evidence], alpha: float) -> Bounds:
+    """Return the confidence sequence by the evidence on the means; as `bounds_of`."""
     if len(means) == 1:
-        (mean,) = means
-        low, high = evidence_of(mean, values, steps).bounds(alpha / 2)
-        return Bounds(low, high, mean.value, int((mean.sizes > 0).sum()))
-    (first, one), (second, two) = ((own, evidence_of(own).bounds(alpha / 4)) for own in means)
+        (mean,), (own,) = means, evidence
+        return Bounds(*own.bounds(alpha / 2), mean.value, int((mean.sizes > 0).sum()))
+    (first, second), (one, two) = means, (own.bounds(alpha / 4) for own in evidence)
     known = first.value is not None and second.value is not None
     value = first.value - second.value if known else None  # type: ignore[operator]  # known
     units = sum(int((own.sizes > 0).sum()) for own in means)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..anytime import Bounds, Course, bounds_of, course_of, ensure_means
+from ..anytime import STEPS, Bounds, Course, bounds_by, course_of, ensure_means, evidence_on
 from ..anytime.units import Key
 from ..catalogue.study import Catalogue, Study
 from ..compare.pair import key_of
@@ -114,15 +114,16 @@ def sequences(
     policy: Policy,
     metrics: Mapping[str, tuple[Metric, Any]],
     observations: pl.DataFrame,
-    steps: int | None = None,
+    steps: int = STEPS,
 ) -> Sequences:
     """Return the bounds on every estimate that a policy looks at; with `steps` of 1 only as sharp as its limits ask."""
     alpha, means = 1 - policy.until.level, course.means(metrics, observations)
-    how = {} if steps is None else {"steps": steps}
+    known = {
+        key: evidence_on(own, thresholds(policy, course.followed[key].estimate), steps) for key, own in means.items()
+    }
 
     def at(share: float) -> dict[Key, Bounds]:
-        asked = {key: thresholds(policy, course.followed[key].estimate) for key in means}
-        return {key: bounds_of(own, share, asked[key], **how) for key, own in means.items()}
+        return {key: bounds_by(own, known[key], share) for key, own in means.items()}
 
     return Sequences(course, at(alpha), at(alpha / len(course.followed)), policy.until.level)
 
