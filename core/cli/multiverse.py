@@ -11,7 +11,6 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..catalogue.study import Catalogue, Study
-from ..contracts.errors import UsageError
 from ..contracts.words import interval, number
 from ..multiverse import Found, MultiverseOptions, conclusion, frame, write_multiverse
 from ..multiverse import multiverse as analyse
@@ -19,17 +18,13 @@ from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store
 from .shared import (
-    data_option,
-    limit_options,
-    model_option,
-    orders_option,
-    read_assignments,
     read_models,
+    read_pairs,
+    read_study_options,
     registry_option,
     runs_option,
-    set_option,
     store_option,
-    study_argument,
+    study_options,
 )
 from .terminal import terminal
 
@@ -38,12 +33,7 @@ ROWS = 12
 
 
 @click.command()
-@study_argument
-@model_option
-@data_option
-@orders_option
-@limit_options
-@set_option
+@study_options
 @click.option(
     "--choice",
     "given",
@@ -72,21 +62,14 @@ def multiverse(
     """
     catalogue = Catalogue.load(where["registry"])
     ensure_writable(Path(where["runs"]))
-    own = {"orders": where["orders"], "limit": where["limit"], "quick": where["quick"] or None}
-    choices = {name: values.split(",") for name, values in _pairs("--choice", given).items()}
-    options = MultiverseOptions(measure=where["measure"], group=_pairs("--group", groups), choices=choices)
+    part = (where[name] for name in ("orders", "limit", "quick"))
+    choices = {name: values.split(",") for name, values in read_pairs("--choice", given).items()}
+    options = MultiverseOptions(measure=where["measure"], group=read_pairs("--group", groups), choices=choices)
+    values = read_study_options(assignments, data, *part)
     with Store(where["store"], writable=False) as store:
-        found = analyse(
-            catalogue, store, study, read_models(models), read_assignments(assignments, data, **own), options
-        )
+        found = analyse(catalogue, store, study, read_models(models), values, options)
         page = write_multiverse(found, score(catalogue, store, found.own.run), Path(where["runs"]))
     show(found, page)
-
-
-def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
-    if wrong := [one for one in given if "=" not in one]:
-        raise UsageError(f"{option} is {wrong[0]!r}. Give NAME=VALUE.", code="options.value")
-    return dict(one.partition("=")[::2] for one in given)
 
 
 def show(found: Found, page: Path) -> None:

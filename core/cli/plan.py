@@ -26,28 +26,18 @@ from ..store.urls import hide_password
 from .completing import complete_model, complete_run
 from .outlet import echo
 from .shared import (
-    data_option,
-    limit_options,
-    model_option,
-    orders_option,
-    read_assignments,
     read_models,
+    read_study_options,
     registry_option,
-    set_option,
     store_option,
-    study_argument,
+    study_options,
     vary_option,
 )
 from .terminal import terminal
 
 
 @click.command()
-@study_argument
-@model_option
-@data_option
-@orders_option
-@limit_options
-@set_option
+@study_options
 @vary_option
 @click.option(
     "--time",
@@ -111,8 +101,8 @@ def plan(
     known["effects"] = parse_assignments(known["effects"])
     ensure_apart(known["pilot"], known["spread"])
     catalogue = Catalogue.load(registry)
-    own = {"orders": orders, "limit": limit, "quick": quick or None}
-    roles, values = read_models((*models, *([timed] if timed else []))), read_assignments(assignments, data, **own)
+    roles = read_models((*models, *([timed] if timed else [])))
+    values = read_study_options(assignments, data, orders, limit, quick)
     if varied:
         studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
     else:

@@ -42,22 +42,17 @@ from .shared import (
     again_words,
     batch_options,
     budget_options,
-    data_option,
     fault_options,
     leave_out_option,
-    limit_options,
-    model_option,
-    orders_option,
     progress_option,
     quiet_option,
-    read_assignments,
     read_models,
+    read_study_options,
     registry_option,
     run_argument,
     runs_option,
-    set_option,
     store_option,
-    study_argument,
+    study_options,
     until_options,
     vary_option,
     workers_options,
@@ -70,12 +65,7 @@ PENDING = 4
 
 
 @click.command()
-@study_argument
-@model_option
-@data_option
-@orders_option
-@limit_options
-@set_option
+@study_options
 @click.option(
     "--mode",
     type=click.Choice(["use", "replay", "refresh"]),
@@ -121,8 +111,8 @@ def run(
     and `prejudge resume` continues the run. With --batch, the provider goes on while the run is left.
     """
     catalogue = Catalogue.load(where["registry"])
-    own_options = {"orders": where["orders"], "limit": where["limit"], "quick": where["quick"] or None}
-    roles, values = read_models(models), read_assignments(assignments, data, **own_options)
+    part = (where[name] for name in ("orders", "limit", "quick"))
+    roles, values = read_models(models), read_study_options(assignments, data, *part)
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     batch = _read_batch(where, chosen_now=where["batch"])
     own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}

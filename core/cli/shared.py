@@ -242,6 +242,31 @@ def fault_options(command: F) -> F:
     )(command)
 
 
+def study_options(command: F) -> F:
+    """Add a study with what may be set of it: models, data, orders, a part, options."""
+    for option in (set_option, limit_options, orders_option, data_option, model_option, study_argument):
+        command = option(command)
+    return command
+
+
+def read_study_options(
+    assignments: tuple[str, ...], data: str | None, orders: str | None, limit: int | None, quick: bool
+) -> dict[str, Any]:
+    """Return the options of a study that `study_options` were given."""
+    return read_assignments(assignments, data, orders=orders, limit=limit, quick=quick or None)
+
+
+def read_pairs(option: str, given: Sequence[str], such: str = "NAME=VALUE") -> dict[str, str]:
+    """Return texts by name.
+
+    Raises:
+        UsageError: one has no `=`.
+    """
+    if wrong := [one for one in given if "=" not in one]:
+        raise UsageError(f"{option} is {wrong[0]!r}. Give {such}.", code="options.value")
+    return dict(one.partition("=")[::2] for one in given)
+
+
 def read_assignments(assignments: tuple[str, ...], data: str | None, **others: Any) -> dict[str, Any]:
     """Return the options set on the command line; those with an option of their own come last."""
     own = {"data": data, **others}

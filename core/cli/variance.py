@@ -10,14 +10,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
-from ..contracts.errors import UsageError
 from ..contracts.words import UNDEFINED, interval, number
 from ..report.output import ensure_writable
 from ..store import Store
 from ..variance import Variance, VarianceOptions, component_rows, conclusion, design_rows, write_variance
 from ..variance import variance as analyse
 from .completing import complete_run
-from .shared import registry_option, runs_option, store_option
+from .shared import read_pairs, registry_option, runs_option, store_option
 from .terminal import terminal
 
 
@@ -53,7 +52,7 @@ def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **give
         random=_split(given["random"]),
         fixed=_split(given["fixed"]),
         object=about,
-        where=_levels(where_),
+        where=read_pairs("--where", where_, "a factor and its level: --where gender=women"),
         interactions=given["interactions"],
         error=given["error"],
     )
@@ -64,15 +63,6 @@ def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **give
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _levels(given: tuple[str, ...]) -> dict[str, str]:
-    found = dict(one.partition("=")[::2] for one in given)
-    if wrong := [one for one in given if "=" not in one]:
-        raise UsageError(
-            f"--where is {wrong[0]!r}. Give a factor and its level: --where gender=women.", code="options.value"
-        )
-    return found
 
 
 def show(found: Variance, page: Path) -> None:
