@@ -318,8 +318,11 @@ class Decided(msgspec.Struct, frozen=True):
 def _resolve(
     catalogue: Catalogue, study: str, model: str | Mapping[str, str] | None, options: Mapping[str, Any]
 ) -> Study:
-    models = {SUBJECT: model} if isinstance(model, str) else dict(model or {})
-    return catalogue.study(study, models, options)
+    return catalogue.study(study, _by_role(model), options)
+
+
+def _by_role(model: str | Mapping[str, str] | None) -> dict[str, str]:
+    return {SUBJECT: model} if isinstance(model, str) else dict(model or {})
 
 
 async def arun(
@@ -419,9 +422,8 @@ async def avary(
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
-    models = {SUBJECT: model} if isinstance(model, str) else dict(model)
     values = {name: [written(value) for value in every] for name, every in varied.items()}
-    studies = await asyncio.to_thread(varied_studies, catalogue, study, models, values, options)
+    studies = await asyncio.to_thread(varied_studies, catalogue, study, _by_role(model), values, options)
     purse, names = Purse(settings.run_options.caps), []
     with Store(settings.store, later=True) as store:
         for one in studies:
@@ -567,9 +569,8 @@ def multiverse(
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
-    models = {SUBJECT: model} if isinstance(model, str) else dict(model)
     with Store(settings.store, writable=False) as store:
-        found = analyse_multiverse(catalogue, store, study, models, options, choices or MultiverseOptions())
+        found = analyse_multiverse(catalogue, store, study, _by_role(model), options, choices or MultiverseOptions())
         page = write_multiverse(found, score_run(catalogue, store, found.own.run), Path(settings.runs))
     return Multiverse(found, page)
 

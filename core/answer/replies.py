@@ -49,7 +49,7 @@ def _asked(question: Question, estimates: Sequence[Estimate]) -> Asked:
     judged = any(e.verdict is not None for e in answering)
     finer = [e for e in found if len(e.group) > fewest and e.value is not None]
     finer = [e for e in finer if e.verdict is not None] if judged else finer
-    return Asked(question, _furthest(answering), _furthest(_next(finer)))
+    return Asked(question, furthest(answering), furthest(_next(finer)))
 
 
 def _next(finer: list[Estimate]) -> list[Estimate]:
@@ -57,7 +57,9 @@ def _next(finer: list[Estimate]) -> list[Estimate]:
     return [e for e in finer if tuple(e.group) == tuple(finer[0].group)]
 
 
-def _furthest(estimates: Sequence[Estimate]) -> list[Estimate]:
+def furthest(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return estimates, those furthest from neutral first."""
+
     def distance(e: Estimate) -> float:
         return -1.0 if e.value is None else abs(e.value - (e.neutral or 0.0))
 

@@ -52,9 +52,8 @@ class Trained:
     def one(self, seed: int) -> Done:
         """Ask, read and measure one study, whose items are drawn by this seed."""
         study = self.campaign.study
-        drawn = study
-        if draws_items(self.campaign):
-            drawn = msgspec.structs.replace(study, options={**study.options, DRAWN_BY: seed})
+        items = {DRAWN_BY: seed} if draws_items(self.campaign) else {}
+        drawn = msgspec.structs.replace(study, options={**study.options, **items})
         bench = _Known(self.campaign.catalogue, drawn)
         bench.answers = self._answers
         return self.campaign.measured(bench, self._models, self.name, seed, self.strength)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from ..answer import Answer
 from ..answer.lost import missing_words
 from ..answer.records import COMPARED
-from ..answer.replies import Asked, label_of, reply_of, rows_of
+from ..answer.replies import Asked, furthest, label_of, reply_of, rows_of
 from ..catalogue.questions import Question
 from ..contracts.estimates import Estimate
 from .beside import PUBLISHED
@@ -69,10 +69,5 @@ def _asked(differences: Sequence[Estimate], questions: Sequence[Question]) -> It
             below=f"{label} is less for {first} than for {second}",
         )
         fewest = min(len(e.group) for e in found)
-        answering = sorted((e for e in found if len(e.group) == fewest), key=_size, reverse=True)
-        finer = sorted((e for e in found if len(e.group) > fewest), key=_size, reverse=True)
-        yield Asked(question, answering, finer)
-
-
-def _size(e: Estimate) -> float:
-    return -1.0 if e.value is None else abs(e.value)
+        answering = furthest([e for e in found if len(e.group) == fewest])
+        yield Asked(question, answering, furthest([e for e in found if len(e.group) > fewest]))

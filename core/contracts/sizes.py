@@ -41,9 +41,6 @@ class State(StrEnum):
     """There is no number, as no answer could be used."""
 
 
-Size = State
-"""What a tested difference says."""
-
 WORDS = {
     State.SHOWN: "Shown",
     State.SMALL: "Shown, but small",

@@ -38,6 +38,11 @@ class Universe(msgspec.Struct, frozen=True, kw_only=True):
     measure: str
     group: Mapping[str, Any]
 
+    @property
+    def asked(self) -> str:
+        """Return what tells apart universes that ask something else."""
+        return repr((self.study.options, self.study.roles))
+
 
 def declared(catalogue: Catalogue, name: str, options: MultiverseOptions) -> Multiverse:
     """Return the choices of a study, with those of the options.
@@ -78,8 +83,8 @@ def universes(
         UsageError: a choice is no option of the study, or a value is none of the option.
     """
     base = catalogue.study(name, models, assignments)
-    rereads = catalogue.plugins.load("probe", base.probe).options.rereads
-    own = catalogue.plugins.load("probe", base.probe).options.__struct_fields__
+    probe = catalogue.plugins.load("probe", base.probe).options
+    rereads, own = probe.rereads, probe.__struct_fields__
     _ensure_known(made, base, own)
     found, asked = [], dict[str, Study]()
     for values in product(*made.choices.values()):

@@ -133,10 +133,9 @@ def multiverse(
     results, missing = [], dict[str, list[Universe]]()
     scored: dict[str, Scores] = {}
     for universe in every:
-        key = repr((universe.study.options, universe.study.roles))
-        run = next((row for known, row in runs if known == key), None)
+        run = next((row for known, row in runs if known == universe.asked), None)
         if run is None:
-            missing.setdefault(key, []).append(universe)
+            missing.setdefault(universe.asked, []).append(universe)
             continue
         how = f"{run.name} {universe.scoring!r}"
         if how not in scored:
@@ -162,10 +161,9 @@ def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> Iterator
 
     wanted: dict[str, tuple[bytes, dict[str, str]]] = {}
     for universe in every:
-        key = repr((universe.study.options, universe.study.roles))
-        if key not in wanted:
-            asked = catalogue.instrument(universe.study).every_option.probe
-            wanted[key] = (recorded(asked), universe.study.roles)
+        if universe.asked not in wanted:
+            options = catalogue.instrument(universe.study).every_option.probe
+            wanted[universe.asked] = (recorded(options), universe.study.roles)
     for row in list_runs(store):
         if row.study != every[0].study.name or row.state != "finished":
             continue
@@ -173,8 +171,8 @@ def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> Iterator
         if manifest.options is None or manifest.ending is not None or manifest.study.limit != every[0].study.limit:
             continue
         own = recorded(manifest.options.probe)
-        for key, (options, roles) in wanted.items():
-            if own == options and manifest.study.roles == roles:
+        for key, (asked, roles) in wanted.items():
+            if own == asked and manifest.study.roles == roles:
                 yield key, row
 
 

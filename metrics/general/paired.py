@@ -17,7 +17,7 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.metric import CROSSED
 from ...core.contracts.records import Scalar
-from ...core.contracts.sizes import Size, size_of
+from ...core.contracts.sizes import State, size_of
 from ...core.contracts.words import MARGIN, exact, number
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
@@ -49,7 +49,7 @@ def _constant(estimates: Sequence[Estimate]) -> set[str]:
     return {name for name, found in levels.items() if len(found) == 1} if len(estimates) > 1 else set()
 
 
-def _part(size: Size, found: Sequence[Estimate], constant: set[str]) -> dict[str, Any]:
+def _part(size: State, found: Sequence[Estimate], constant: set[str]) -> dict[str, Any]:
     """Return what the conclusion says of the differences of one size: the largest are named where they are shown."""
     by_effect = sorted(found, key=lambda e: -abs(e.effect.value or 0.0))
     told = [(e, {name: level for name, level in e.group.items() if name not in constant}) for e in by_effect if e.shown]
@@ -185,8 +185,8 @@ class PairedDifference(DeclaredMetric):
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State which differences matter: significant and larger than their margin, small, or not shown."""
-        tested = [e for e in estimates if size_of(e) is not Size.UNTESTED]
-        by_size = {size: [e for e in tested if size_of(e) is size] for size in Size}
+        tested = [e for e in estimates if size_of(e) is not State.UNTESTED]
+        by_size = {size: [e for e in tested if size_of(e) is size] for size in State}
         parts = [_part(size, found, _constant(tested)) for size, found in by_size.items() if found]
         return rendered(str(__package__), "paired.conclusion.md.j2", tested=tested, parts=parts)
 
