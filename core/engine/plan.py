@@ -192,7 +192,7 @@ def _has_answers(store: Store, identity: bytes) -> bool:
     """Return whether the store has any answer of a model."""
     exchange, models = table_of(Exchange), table_of(Model)
     query = sa.select(exchange.c.id).join_from(exchange, models, exchange.c.model_id == models.c.id)
-    with store.engine.connect() as connection:
+    with store.reading() as connection:
         return connection.scalar(query.where(models.c.digest == identity).limit(1)) is not None
 
 

@@ -138,7 +138,7 @@ def learn(store: Store, identity: Identity, operation: type) -> Rates:
         .order_by(exchange.c.id.desc())
         .limit(SAMPLE)
     )
-    with store.engine.connect() as connection:
+    with store.reading() as connection:
         rows = {number: Tokens(read, written) for number, read, written in connection.execute(query)}
     if not rows:
         return RULE_OF_THUMB

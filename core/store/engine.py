@@ -24,7 +24,7 @@ from . import server
 from .file_watch import watch
 from .fill import fill, is_filling
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
-from .patience import LostError
+from .patience import LostError, Patience
 from .urls import show, store_url
 
 LOG = logging.getLogger(__name__)
@@ -39,21 +39,32 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
     """
     url = store_url(where)
     _check_file(url, writable)
-    try:
-        with translated(url):
-            engine = _create(url)
-            try:
-                if writable or _is_older(engine, url):
-                    writer = engine.execution_options(immediate=True)
-                    migrate(writer)
-                    fill(writer)
-            except BaseException:
-                engine.dispose()
+
+    def opened(_: bool) -> Engine:
+        try:
+            return _opened(url, writable)
+        except LostError as error:
+            if error.reached:
                 raise
-    except LostError as error:
-        raise StoreError(str(error), code=error.code) from None  # an address that never answered is not waited for
+            raise StoreError(str(error), code=error.code) from None  # an address that never answered is not waited for
+
+    engine = Patience().endure(opened)
     LOG.info("store %s opened%s", show(url), "" if writable else " to be read")
     return engine
+
+
+def _opened(url: sa.URL, writable: bool) -> Engine:
+    with translated(url):
+        engine = _create(url)
+        try:
+            if writable or _is_older(engine, url):
+                writer = engine.execution_options(immediate=True)
+                migrate(writer)
+                fill(writer)
+        except BaseException:
+            engine.dispose()
+            raise
+        return engine
 
 
 @contextmanager
@@ -73,7 +84,9 @@ def translated(url: sa.URL) -> Iterator[None]:
         if url.get_backend_name() == "postgresql" and server.is_lost(error):
             said = " ".join(str(error.orig).split())
             mend = "Check that it runs and that the address is right; all committed answers are kept."
-            raise LostError(f"the server of the store {show(url)} does not answer: {said}. {mend}") from None
+            lost = LostError(f"the server of the store {show(url)} does not answer: {said}. {mend}")
+            lost.reached = server.was_reached(error)
+            raise lost from None
         raise _explain(url, str(error.orig)) from None
     except sqlite3.Error as error:
         raise _explain(url, str(error)) from None

@@ -30,6 +30,8 @@ class LostError(StoreError):
     """The server of a store does not answer, or ended the connection."""
 
     code = "store.lost"
+    reached = False
+    """Whether the server was there: it answered, and then ended the connection or let nobody in for now."""
 
 
 class Patience:
@@ -81,7 +83,7 @@ S = TypeVar("S", bound=Patient)
 
 
 def enduring(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Let a method that gives the same when it is run twice wait for the server of its store."""
+    """Let a method, or a function of a store, that gives the same when it is run twice wait for the store's server."""
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:

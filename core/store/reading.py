@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -12,10 +12,11 @@ import sqlalchemy as sa
 from ..contracts.canonical import decode_request, encode, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
-from .bulk import LOOKUP, batched, plain_rows, table_of
+from .bulk import LOOKUP, batched, plain_rows, run_plain, table_of
 from .engine import translated
 from .names import RunName, run_name
 from .parts import unpack
+from .patience import enduring
 from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
@@ -66,6 +67,7 @@ def damaged(what: str, problem: str) -> DataError:
     return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
 
 
+@enduring
 def list_runs(store: Store) -> list[RunRow]:
     """Return every run, the newest last."""
     with translated(store.url), store.engine.connect() as connection:
@@ -109,6 +111,7 @@ def unfinished_runs(store: Store) -> list[str]:
     return [run.name for run in reversed(runs) if not run.study.startswith(RECHECK)]
 
 
+@enduring
 def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
     """Return a stage's trials in plan order with their answers (columns of `TRIAL_SCHEMA`)."""
     return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])
@@ -116,21 +119,35 @@ def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
 
 def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFrame]:
     """Yield a stage's trials as `read_trials` returns them, in parts, so that memory does not grow with the run."""
+    last: int | None = -1
+    while last is not None:
+        rows = _trials_after(store, run_id, stage, last)
+        last = rows[-1][0] if len(rows) == STREAMED else None
+        if not rows:
+            return
+        try:
+            yield pl.DataFrame([row[1:] for row in rows], schema=TRIAL_SCHEMA, orient="row")
+        except (TypeError, pl.exceptions.PolarsError):
+            raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
+
+
+@enduring
+def _trials_after(store: Store, run_id: int, stage: str, ordinal: int) -> list[tuple[Any, ...]]:
     trials, exchanges = table_of(RunTrial), table_of(Exchange)
+    columns = (trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status)
     query = (
-        sa.select(trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status, exchanges.c.response)
+        sa.select(*columns, exchanges.c.response)
         .join_from(trials, exchanges, trials.c.exchange_id == exchanges.c.id, isouter=True)
-        .where(trials.c.run_id == run_id, trials.c.stage == stage)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage, trials.c.ordinal > ordinal)
         .order_by(trials.c.ordinal)
+        .limit(STREAMED)
     )
     with translated(store.url), store.engine.connect() as connection:
-        for rows in plain_rows(connection, query, STREAMED):
-            try:
-                yield pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
-            except (TypeError, pl.exceptions.PolarsError):
-                raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
+        statement = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
+        return run_plain(connection, str(statement))
 
 
+@enduring
 def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
     """Return the status of the first answer to each trial that was asked again, by the key of its last request.
 
@@ -154,6 +171,7 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
     return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
 
 
+@enduring
 def read_prompts(store: Store, run_id: int, stage: str) -> dict[bytes, bytes]:
     """Return the key that all samples of a prompt share, that of a first one without a seed, by their own keys."""
     trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
@@ -194,6 +212,7 @@ def _first_attempt(text: str) -> bytes:
     return encode(msgspec.structs.replace(decode_request(text), attempt=0))
 
 
+@enduring
 def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes, int]:
     """Return the exchange that answered each key in a run; later runs may have newer answers to the same key."""
     table = table_of(RunTrial)
@@ -207,6 +226,7 @@ def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes
     return used
 
 
+@enduring
 def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
     """Return the last failure of each key that failed in a run."""
     table = table_of(Attempt)
@@ -215,6 +235,7 @@ def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
         return {bytes(key): message for key, message in connection.execute(query)}
 
 
+@enduring
 def statistics(store: Store) -> dict[str, int]:
     """Return how many rows each table has."""
     with translated(store.url), store.engine.connect() as connection:
@@ -224,6 +245,7 @@ def statistics(store: Store) -> dict[str, int]:
         }
 
 
+@enduring
 def trial_counts(store: Store, run_id: int) -> dict[str, int]:
     """Return how many trials of each stage of a run are recorded."""
     trials = table_of(RunTrial)
@@ -232,6 +254,7 @@ def trial_counts(store: Store, run_id: int) -> dict[str, int]:
         return {stage: int(count) for stage, count in connection.execute(query)}
 
 
+@enduring
 def renewed_answers(store: Store, run_id: int) -> dict[str, int]:
     """Return how many trials of a run have an answer that was asked for because of the one before, by its outcome."""
     trials, renewal = table_of(RunTrial), table_of(Renewal)
@@ -245,6 +268,7 @@ def renewed_answers(store: Store, run_id: int) -> dict[str, int]:
         return {outcome: int(count) for outcome, count in connection.execute(query.order_by(renewal.c.outcome))}
 
 
+@enduring
 def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
     """Return (identity JSON, operation, status, exchanges) for each model, operation and status."""
     exchange, models = table_of(Exchange), table_of(Model)

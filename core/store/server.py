@@ -94,6 +94,12 @@ def is_lost(error: DBAPIError) -> bool:
     return isinstance(error, OperationalError) and not any(sign in str(error.orig) for sign in LASTING)
 
 
+def was_reached(error: DBAPIError) -> bool:
+    """Return whether a lost server had been there: it ended a connection, or said that it lets nobody in for now."""
+    state = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+    return error.connection_invalidated or state is not None or "FATAL" in str(error.orig)
+
+
 def horizon(connection: sa.Connection, seconds: float) -> float:
     """Return the time before which a last sign of life is too old.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 from children import CountingApi, counting_catalogue
@@ -114,12 +116,30 @@ def test_processes_share_what_an_endpoint_allows(api, nursery, place):
     assert api.most <= CONCURRENCY and api.asked.total() == TRIALS
 
 
+def halt_between_writes(pid, place):
+    """Halt a process that is not just writing: a file has no server that would end a silent writer's transaction."""
+    for _ in range(50):
+        os.kill(pid, signal.SIGSTOP)
+        if "://" in str(place):
+            return
+        with closing(sqlite3.connect(place, timeout=0.2, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.02)
+            else:
+                connection.execute("ROLLBACK")
+                return
+    raise AssertionError("always halted while it wrote")
+
+
 def test_halted_process_finds_out_that_it_lost_its_claims(start, api, place):
     """It is halted for longer than the lease; another one does the rest of the study meanwhile, and is gone."""
     halted = start(lease=6.0)
     until(api, 40)
-    os.kill(halted.pid, signal.SIGSTOP)
     try:
+        halt_between_writes(halted.pid, place)
         time.sleep(7.0)
         assert start(lease=6.0).wait(180) == ""
         api.settle()
