@@ -1,8 +1,11 @@
 """The documentation stays short: what is written by hand, and what a stranger reads first."""
 
 import re
+import tomllib
 
 import pytest
+
+from prejudge.core.doctor.installation import NOT_FOR_USERS
 
 from .docs_pages import PAGES, ROOT, name_of, words
 
@@ -46,3 +49,12 @@ def test_page_says_what_writes_it(name):
     text = (ROOT / name).read_text("utf-8")
     assert WRITTEN_BY[name] in text
     assert re.search(rf"^{WRITTEN_BY[name].partition(' ')[2]}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
+
+
+def test_first_page_names_every_extra():
+    """What a user may install stands in one table, with what it is for."""
+    table = re.search(r"^\| extra \| for \|\n(.*?)\n\n", (ROOT / "docs/start.md").read_text("utf-8"), re.M | re.S)
+    told = re.findall(r"`([\w-]+)`", " ".join(row.split("|")[1] for row in table[1].splitlines()))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"].keys() - NOT_FOR_USERS
+    assert sorted(told) == sorted({*extras, "all"})

@@ -15,6 +15,8 @@ from ..contracts.adapter import OPERATIONS
 from ..contracts.errors import PrejudgeError, UsageError
 from ..store import Store, list_runs
 from .completing import complete_model
+from .hints import OPERATIONS as MEANINGS
+from .hints import Among
 from .shared import registry_option, store_option
 from .terminal import terminal
 
@@ -24,7 +26,7 @@ ABLE = ("studies", "models", "adapters")
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS), required=False)
+@click.argument("kind", type=Among(KINDS), required=False)
 @click.option("--plugins", is_flag=True, help="List the plugins, with the reason if one is disabled.")
 @click.option(
     "--model",
@@ -34,7 +36,7 @@ ABLE = ("studies", "models", "adapters")
 )
 @click.option(
     "--operation",
-    type=click.Choice(list(OPERATIONS.values())),
+    type=Among(OPERATIONS.values(), MEANINGS),
     help="List the studies that ask so, and the models and adapters that can answer; or one of these kinds.",
 )
 @store_option

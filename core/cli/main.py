@@ -56,6 +56,16 @@ class LazyGroup(click.Group):
             return command
         return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command, or name the one that is meant."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            hints = import_module(".hints", __package__)
+            ctx.fail(f"No such command {args[0]!r}.{hints.suggestion(args[0], known, hints.COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete command names without importing a command."""
         known = {name: summary for name, (_, summary) in COMMANDS.items()} | plugin_commands()
@@ -113,14 +123,6 @@ def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
         ctx.call_on_close(lambda: speak(0))
 
 
-def _of_the_study(error: click.NoSuchOption) -> str:
-    """Return how an option of a study is set, for an option that a command with --set does not have."""
-    takes = {name for one in (error.ctx.command.params if error.ctx else []) for name in one.opts}
-    name = error.option_name.lstrip("-").replace("-", "_")
-    own = "--set" in takes and not error.possibilities and name.isidentifier()
-    return f"Options of a study are set so: --set {name}=VALUE." if own else ""
-
-
 def main() -> None:
     """Run the command line and exit."""
     debug = "--debug" in sys.argv[1:]
@@ -130,8 +132,10 @@ def main() -> None:
         result: Any = cli(standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        if isinstance(error, click.NoSuchOption) and (hint := _of_the_study(error)):
-            outlet.echo(hint, err=True)
+        if isinstance(error, click.NoSuchOption):
+            hint = import_module(".hints", __package__).option_of_study(error, sys.argv[1:])
+            if hint:
+                outlet.echo(hint, err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         outlet.echo("prejudge: interrupted.", err=True)

@@ -34,8 +34,11 @@ SYNONYMS = (
     {"gender", "sex", "pronoun"},
     {"timeout", "wait"},
     {"url", "endpoint", "host", "address"},
+    {"seed", "random", "rng"},
 )
 """Words that name the same in designs of studies and in settings of models, in the singular."""
+SEED = "seed"
+"""An option that says how something is drawn: its description names that thing, which is another's meaning."""
 _KEPT = frozenset("status bias class axis address".split())
 """Words that end with `s` in the singular."""
 
@@ -54,7 +57,7 @@ def _alike(name: str, kind: type[msgspec.Struct], known: list[str]) -> str | Non
     wide = {word for one in asked for word in _synonyms(one)}
     said = descriptions(kind)
     own = {option: set(_words(option)) for option in known}
-    about = {option: set(_words(said.get(option, ""))) for option in known}
+    about = {option: set(_words(said.get(option, ""))) if option != SEED else set() for option in known}
     common = Counter(word for words in about.values() for word in words)
 
     def score(option: str) -> float:

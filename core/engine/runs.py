@@ -33,6 +33,7 @@ from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
+from ..store.reading import TIMED
 from ..workers.options import WorkerOptions
 from ..workers.remote import open_adapters
 from .asking import Keyed
@@ -97,6 +98,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to ask in batches of the provider; None: by single calls."""
     workers: WorkerOptions | None = None
     """Processes that ask the models of this machine; None: this one."""
+    timing: bool = False
+    """Whether the run is only begun to time the study, see `timing.py`: it ends as such a run."""
     decider: Decider | None = None
     """Says what is asked before each look, and whether the run may end; None: all is asked."""
 
@@ -257,13 +260,13 @@ class _Run:
             await ledger.join()
             await self._stages(ledger)
             self._ensure_recorded(run_id)
-            state = "finished"
+            state = TIMED if self.options.timing else "finished"
         except asyncio.CancelledError:
             state = "interrupted"
             self.store.patience.hurry()  # nobody waits for a server that is away to record the interruption
             raise
         except (BudgetError, HaltedError, PendingError):
-            state = "interrupted"
+            state = TIMED if self.options.timing else "interrupted"
             raise
         finally:
             await ledger.aclose()

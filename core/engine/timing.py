@@ -1,9 +1,10 @@
 """`plan --time`: how long a study takes, from its first answers.
 
-The run is begun under a small budget, so that these answers are kept and the run can be resumed. Of a local model, what
-passes before the first batch (weights are loaded) is told apart from the pace after it. An endpoint is asked many at a
-time, so that its first answers come together: its pace is that over all the time, and rather too slow, since it grows
-while it is asked. Stages whose requests depend on answers are asked in part as well (`later.py`).
+The run is begun under a small budget, so that these answers are kept and the run can be resumed. Until then its state
+is `timed`, and `latest` does not mean it. Of a local model, what passes before the first batch (weights are loaded) is
+told apart from the pace after it. An endpoint is asked many at a time, so that its first answers come together: its
+pace is that over all the time, and rather too slow, since it grows while it is asked. Stages whose requests depend on
+answers are asked in part as well (`later.py`).
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ async def time_first(
     # A canary has its own questions, which come first.
     caps = Caps(requests=first + stage.canary * len(QUESTIONS))
     try:
-        await execute(catalogue, study, store, RunOptions(caps=caps, command=command), clock)
+        await execute(catalogue, study, store, RunOptions(caps=caps, command=command, timing=True), clock)
         return Timed(clock.run, whole=True)
     except BudgetError:
         pass

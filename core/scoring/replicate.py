@@ -263,7 +263,7 @@ def latest_runs(registry: Registry, studies: Sequence[str], runs: Sequence[RunRo
     latest: list[RunRow] = []
     for study in studies:
         published = registry.studies[study].published
-        own = [run for run in runs if run.study == study]
+        own = [run for run in runs if run.study == study and run.is_result]
         latest += own[-1:]
         named = any(value.model for value in published)
         by_model = dict(_by_model(registry, published, own))

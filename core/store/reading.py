@@ -34,6 +34,8 @@ _ASKED = {"key": pl.Binary, "model": pl.Int64, "request": pl.String}
 
 RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
+TIMED = "timed"
+"""State of a run that was only begun to time a study. Resuming it makes it a run like others."""
 
 
 class RunRow(NamedTuple):
@@ -60,6 +62,11 @@ class RunRow(NamedTuple):
         except (ValueError, TypeError, AttributeError):
             return self.manifest  # what only this machine has is damaged
 
+    @property
+    def is_result(self) -> bool:
+        """Return whether somebody asked for this run of a study: no recheck of another, and not begun to be timed."""
+        return self.state != TIMED and not self.study.startswith(RECHECK)
+
 
 def damaged(what: str, problem: str) -> DataError:
     """Return the error of a damaged row of a store."""
@@ -85,12 +92,14 @@ def runs_of(connection: sa.Connection) -> list[RunRow]:
 def get_run(store: Store, name: str) -> RunRow:
     """Return a run by its name, `latest`, or an unambiguous beginning of its name.
 
+    `latest` is never a recheck, nor a run that was only begun to time a study.
+
     Raises:
         UnknownNameError: no run has that name.
         DataError: several runs begin with it.
     """
     runs = list_runs(store)
-    studies = [run for run in runs if not run.study.startswith(RECHECK)]
+    studies = [run for run in runs if run.is_result]
     if name == "latest" and studies:
         return studies[-1]
     exact = [run for run in runs if run.name == name]
@@ -108,7 +117,7 @@ def get_run(store: Store, name: str) -> RunRow:
 def unfinished_runs(store: Store) -> list[str]:
     """Return the names of the runs that were interrupted or are under way, the newest first."""
     runs = [run for run in list_runs(store) if run.state in ("interrupted", "running")]
-    return [run.name for run in reversed(runs) if not run.study.startswith(RECHECK)]
+    return [run.name for run in reversed(runs) if run.is_result]
 
 
 @enduring

@@ -93,7 +93,7 @@ class Run(SQLModel, table=True):
     """Its name for users."""
     study: str = Field(sa_type=Text)
     state: str = Field(sa_type=Text)
-    """`running`, `finished`, `interrupted` or `failed`."""
+    """`running`, `finished`, `interrupted`, `failed` or `timed`."""
     manifest: str = Field(sa_type=Text)
     """Canonical JSON: study, options, identities, versions, counts."""
     started: float

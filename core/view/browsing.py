@@ -29,7 +29,7 @@ MOST_LISTED = 500
 def runs(room: Room, request: Request) -> Response:
     """Show the runs, the newest first."""
     found = [(run, manifest_of(run)) for run in reversed(list_runs(room.store))]
-    pair = _latest([run for run, _ in found])
+    pair = _latest([run for run, _ in found if run.is_result] or [run for run, _ in found])
     return html("runs.html", title="Runs", runs=found, pair=pair, store=str(room.store.url.database or ""))
 
 

@@ -149,7 +149,7 @@ def test_store_of_a_newer_version(prejudge, tmp_path):
 
 
 def test_option_of_a_study_given_as_one_of_the_command(prejudge):
-    assert "--set per_cell=VALUE" in prejudge("run", "subtle-sai", "--per-cell", "3").stderr
+    assert "--set per_cell=3" in prejudge("run", "subtle-sai", "--per-cell", "3").stderr
     assert "--set" not in prejudge("run", "subtle-sai", "--modle", "x").stderr  # a misspelling has its own suggestion
     assert "--set" not in prejudge("list", "--per-cell", "3").stderr
 

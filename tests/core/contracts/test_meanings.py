@@ -60,6 +60,9 @@ def test_record_made_at_run_time_has_no_descriptions():
         ("bistereo-nli-prompts", "per_group", "per_label"),
         ("indicasa", "repetitions", "samples"),
         ("bistereo-pairs", "axis", "axes"),
+        ("dora-t2t", "sample", "samples"),
+        ("subtle", "sample", None),  # its seed is "of the sample", and no sample
+        ("subtle", "random_state", "seed"),
     ],
 )
 def test_options_of_studies_are_found_by_the_words_of_other_studies(probe, name, option):

@@ -11,10 +11,11 @@ from fakes import CountProbe, CountStage, FakeModel, ask, fake_catalogue
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Trial
+from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.engine.later import Grown
 from prejudge.core.engine.plan import plan
 from prejudge.core.engine.timing import Part, Timed, duration, part_of, time_first
-from prejudge.core.store import get_run
+from prejudge.core.store import get_run, unfinished_runs
 
 
 def timed(catalogue, store, first=12, name="count", **options):
@@ -33,7 +34,7 @@ def test_first_answers_are_kept_and_the_run_goes_on(catalogue, store, run_study)
     (part,) = found.parts
     assert not found.whole and 0 < part.asked <= 12 and part.asked == sum(len(one.asked) for one in FakeModel.made)
     assert part.rate > 0 and part.seconds == (200 - part.asked) / part.rate
-    assert get_run(store, found.run).state == "interrupted"
+    assert get_run(store, found.run).state == "timed"
     assert any(f"{200 - part.asked} requests" in line for line in found.lines())
     run_study(n=200)
     assert len(FakeModel.made[-1].asked) == 200 - part.asked
@@ -43,6 +44,19 @@ def test_study_that_is_smaller_than_the_trial_is_whole(catalogue, store):
     for _ in range(2):
         found = timed(catalogue, store, n=3)
         assert found.whole and not found.parts and "nothing is left" in next(found.lines())
+
+
+def test_latest_is_no_run_that_was_only_timed(catalogue, store, run_study):
+    begun = timed(catalogue, store, n=30)
+    with pytest.raises(UnknownNameError) as caught:
+        get_run(store, "latest")
+    assert caught.value.code == "unknown-run"
+    own, _ = run_study(n=3)
+    for n in (40, 3):  # in part, and whole
+        timed(catalogue, store, n=n)
+        assert get_run(store, "latest").name == own and unfinished_runs(store) == []
+    run_study(n=30, name=begun.run)  # resumed, it is a run like others
+    assert get_run(store, begun.run).state == "finished" and get_run(store, begun.run).is_result
 
 
 class Each(CountStage):
@@ -97,7 +111,7 @@ def test_later_stages_are_asked_in_part_and_their_number_is_extrapolated(chained
     lines = list(found.lines())
     assert "extrapolated" not in lines[0] and "measured" in lines[1] and "extrapolated" in lines[1]
     assert lines[-1].startswith("In all about") and len(lines) == 4
-    assert get_run(store, found.run).state == "interrupted"
+    assert get_run(store, found.run).state == "timed"
 
 
 def test_run_after_it_uses_the_answers_of_every_stage(chained, store):

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from hostile import HOSTILE
 from starlette.testclient import TestClient
 
+from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import Generation
 from prejudge.core.view.app import application
@@ -175,3 +176,12 @@ def test_every_certificate_has_a_page(store, tmp_path):
     assert client.get("/certificate/subtle-sai/figure.svg").headers["content-type"].startswith("image/svg")
     assert client.get("/certificate/nothing").status_code == 404
     assert "<b>" not in str(inline("<b>`<i>`</b>")) and "<code>&lt;i&gt;</code>" in str(inline("<b>`<i>`</b>"))
+
+
+def test_runs_name_the_model_as_it_was_asked_for(client, room, catalogue, answered):
+    catalogue.registry.models["nick"] = ModelEntry(adapter="fake", settings={"model": "org/checkpoint-7"})
+    run = answered(n=3, model="nick")
+    room.shelf.wait(run)
+    for path in ("/", run_url(run.name)):
+        text = Seen(client.get(path).text).text
+        assert 0 <= text.index("nick") < text.index("org/checkpoint-7"), path
