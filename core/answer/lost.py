@@ -33,38 +33,39 @@ MENDS = {
 
 def missing_words(scores: Scores) -> str:
     """Return how many answers are missing, by stage and status."""
-    told = [_told(stage, scores.observations[stage.name], len(scores.stages) > 1) for stage in scores.stages]
+    told = [_told(scores, stage) for stage in scores.stages]
     lost = [words for words in told if words]
-    total = sum(frame.height for frame in scores.observations.values())
+    total = sum(map(scores.height, scores.observations))
     every = "the one answer" if total == 1 else f"all {total:,} answers"
     return "; ".join(lost) + "." if lost else f"nothing; {every} could be used."
 
 
-def _told(stage: Stage, frame: pl.DataFrame, several: bool) -> str:
-    counts = _counts(frame)
+def _told(scores: Scores, stage: Stage) -> str:
+    counts, every = _counts(scores, stage), scores.height(stage.name)
     missing = sum(counts.values())
     if not missing:
         return ""
     kinds = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    where = f" in the stage {stage.name.replace('_', ' ')}" if several else ""
-    told = f"{missing:,} of {frame.height:,} answers{where} ({percent(missing / frame.height, 1)}): {kinds}"
-    factor, level, lost, asked = _worst(stage, frame)
-    if asked and lost / asked >= max(MUCH, TWICE * missing / frame.height):
+    where = f" in the stage {stage.name.replace('_', ' ')}" if len(scores.stages) > 1 else ""
+    told = f"{missing:,} of {every:,} answers{where} ({percent(missing / every, 1)}): {kinds}"
+    factor, level, lost, asked = _worst(scores, stage)
+    if asked and lost / asked >= max(MUCH, TWICE * missing / every):
         told += f"; of {factor.replace('_', ' ')} {level}, {lost:,} of {asked:,}"
     return told
 
 
-def _counts(frame: pl.DataFrame) -> dict[str, int]:
-    lost = frame.filter(pl.col("status") != "ok")
+def _counts(scores: Scores, stage: Stage) -> dict[str, int]:
+    lost = scores.lazy(stage.name).select("status").filter(pl.col("status") != "ok").collect(engine="streaming")
     return dict(lost["status"].value_counts(sort=True).iter_rows())
 
 
-def _worst(stage: Stage, frame: pl.DataFrame) -> tuple[str, str, int, int]:
+def _worst(scores: Scores, stage: Stage) -> tuple[str, str, int, int]:
     """Return the factor and level with the greatest share of missing answers, how many are, and how many were asked."""
-    worst = ("", "", 0, 0)
+    worst, frames = ("", "", 0, 0), scores.frames
     lost = (pl.col("status") != "ok").sum().alias("lost")
-    for factor in (name for name in stage.count_by if name in frame.columns):
-        levels = frame.group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
+    for factor in (name for name in stage.count_by if name in frames.schema(stage.name)):
+        grouped = frames.lazy(stage.name).group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
+        levels = grouped.collect(engine="streaming")
         if not 1 < levels.height <= MOST_LEVELS:
             continue
         level, count, asked = max(levels.iter_rows(), key=lambda row: (row[1] / row[2], row[2]))
@@ -77,10 +78,9 @@ def much(scores: Scores) -> list[Stage]:
     """Return the stages of which much is missing, over all or of one group that is asked about."""
 
     def lost(stage: Stage) -> bool:
-        frame = scores.observations[stage.name]
-        _, _, count, asked = _worst(stage, frame)
-        every = sum(_counts(frame).values())
-        return bool(every) and (every >= MUCH * frame.height or count >= MUCH * asked)
+        _, _, count, asked = _worst(scores, stage)
+        every = sum(_counts(scores, stage).values())
+        return bool(every) and (every >= MUCH * scores.height(stage.name) or count >= MUCH * asked)
 
     return [stage for stage in scores.stages if lost(stage)]
 
@@ -89,7 +89,7 @@ def mend_words(scores: Scores) -> str:
     """Return what to change, where much is missing: by the most frequent kind of it."""
     kinds: dict[str, int] = {}
     for stage in much(scores):
-        for status, count in _counts(scores.observations[stage.name]).items():
+        for status, count in _counts(scores, stage).items():
             kinds[status] = kinds.get(status, 0) + count
     most = max(kinds, key=lambda status: kinds[status], default="")
     return MENDS.get(most, "")
@@ -98,10 +98,10 @@ def mend_words(scores: Scores) -> str:
 def lost_examples(scores: Scores) -> Iterator[Example]:
     """Yield answers that are missing, of the stages of which many are: a few of each of the most frequent reasons."""
     for stage in much(scores):
-        frame = scores.observations[stage.name]
-        if "key" not in frame.columns:
+        if "key" not in scores.frames.schema(stage.name):
             continue
-        lost = frame.filter((pl.col("status") != "ok") & pl.col("key").is_not_null())
+        missing = (pl.col("status") != "ok") & pl.col("key").is_not_null()
+        lost = scores.lazy(stage.name).select("status", "reason", "key").filter(missing).collect(engine="streaming")
         reasons = lost.group_by("status", "reason").len().sort("len", "status", descending=[True, False])
         for status, reason, count in reasons.head(REASONS).iter_rows():
             own = lost.filter(pl.col("status") == status, pl.col("reason").eq_missing(reason))

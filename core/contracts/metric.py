@@ -35,6 +35,9 @@ class Metric(Presentation, ABC):
     """Required columns of the observations; checked before a run."""
     every_stage: ClassVar[bool] = False
     """True: measure the observations of all stages in one frame with a column `stage`. False: the last stage only."""
+    lean: ClassVar[bool] = False
+    """True: `compute` reads the columns of `columns` and `status` only, and takes texts that are categories. It then
+    receives no more of a run of over a million answers, whose observations are not held in memory."""
     files: ClassVar[frozenset[str]] = frozenset()
     """Options whose value is the path of a file, or None. The metric may read it; its sha256 is recorded."""
 

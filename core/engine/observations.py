@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ..catalogue.study import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
-from ..store import Store, first_statuses, read_failures, read_prompts, stream_trials
+from ..store import Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.reading import damaged
 from .integrity.repeats import Tally
 from .reading import First, read_answer
+from .spilled import SPILL, Spilled
 
 TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
 """Columns of recorded trials: factors and response as JSON, status and response null without an answer."""
@@ -50,14 +52,40 @@ def gather_observations(
         prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
         reasoning: whether a metric needs the reasoning of answers in words.
     """
-    frames = [
-        _with_reasoning(stage, part, build_observations(stage, part, failures, first), wanted=reasoning)
-        for part in parts
-    ]
+    named = parts if prompts is None else (_asked(part, prompts) for part in parts)
+    frames = list(_observed(stage, named, failures, first, earlier or {}, reasoning=reasoning))
     if not frames:
         return build_observations(stage, pl.DataFrame(schema=TRIALS), failures, first)
-    whole = _with_prompts(pl.concat(frames, how="diagonal_relaxed"), prompts or {})
-    return stage.review(whole if stage.max_attempts == 1 else _with_first(whole, earlier or {}), blobs)
+    return stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs)
+
+
+def _asked(part: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.DataFrame:
+    shared = [prompts.get(key, key) for key in part["key"]]
+    return part.with_columns(prompt=pl.Series(shared, dtype=pl.Binary))
+
+
+def _observed(
+    stage: Stage,
+    parts: Iterable[pl.DataFrame],
+    failures: Mapping[bytes, str],
+    first: First,
+    earlier: Mapping[bytes, str],
+    *,
+    reasoning: bool,
+) -> Iterator[pl.DataFrame]:
+    """Yield the observations of each part of the trials."""
+    for part in parts:
+        frame = _with_reasoning(stage, part, build_observations(stage, part, failures, first), wanted=reasoning)
+        if PROMPT_KEY not in frame.columns:
+            shared = part["prompt" if "prompt" in part.columns else "key"]
+            frame = frame.with_columns(shared.bin.slice(0, DIGITS // 2).bin.encode("hex").alias(PROMPT_KEY))
+        yield frame if stage.max_attempts == 1 else _with_first(frame, earlier)
+
+
+def _without_own(frame: pl.DataFrame, stage: Stage) -> pl.DataFrame:
+    """Leave the keys of prompts out where no prompt was asked several times."""
+    given = PROMPT_KEY in (*stage.factors, *stage.outcomes) or PROMPT_KEY not in frame.columns
+    return frame if given or frame[PROMPT_KEY].n_unique() < frame.height else frame.drop(PROMPT_KEY)
 
 
 def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wanted: bool) -> pl.DataFrame:
@@ -67,40 +95,54 @@ def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wa
     return frame.with_columns(part["response"].str.json_path_match(f"$.{REASONING}").alias(REASONING))
 
 
-def observe_stage(
-    store: Store, run: int, stage: Stage, first: First, tally: Tally | None = None, *, reasoning: bool = False
-) -> pl.DataFrame:
-    """Return the observations of a stage of a run, from the store alone; `tally` counts repeats as they are read."""
+def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.DataFrame:
+    """Return the observations of a stage of a run in memory, from the store alone."""
     earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
-    prompts = read_prompts(store, run, stage.name) if stage.operation in (Generate, Draw) else None
-    trials, failures = stream_trials(store, run, stage.name), read_failures(store, run)
-    if tally is not None and prompts and stage.operation is Generate:
-        trials = _tallied(trials, prompts, tally)
-    return gather_observations(
-        stage,
-        trials,
-        failures,
-        store.blob,
-        first=first,
-        earlier=earlier,
-        prompts=prompts,
-        reasoning=reasoning,
-    )
+    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage))
+    return gather_observations(stage, trials, read_failures(store, run), store.blob, first=first, earlier=earlier)
 
 
-def _tallied(trials: Iterable[pl.DataFrame], prompts: Mapping[bytes, bytes], tally: Tally) -> Iterator[pl.DataFrame]:
+def spill_stage(
+    store: Store, run: int, stage: Stage, first: First, tally: Tally | None = None, *, reasoning: bool = False
+) -> pl.DataFrame | Spilled:
+    """Return the same; those of a large stage in files. `tally` counts repeats as they are read.
+
+    `reasoning`: with what models wrote before their answers.
+    """
+    earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else {}
+    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage))
+    failures = read_failures(store, run)
+    if tally is not None and stage.operation is Generate:
+        trials = _tallied(trials, tally)
+    # A review marks rows by what others are, and sees all at once.
+    reviewed = type(stage).review is not Stage.review
+    if reviewed or trial_counts(store, run).get(stage.name, 0) < SPILL:
+        return gather_observations(
+            stage, trials, failures, store.blob, first=first, earlier=earlier, reasoning=reasoning
+        )
+    whole = Spilled(_observed(stage, trials, failures, first, earlier, reasoning=reasoning))
+    given = PROMPT_KEY in (*stage.factors, *stage.outcomes) or PROMPT_KEY not in whole.schema
+    if not given and not _repeats(whole):
+        whole.without(PROMPT_KEY)
+    return whole
+
+
+def _has_samples(stage: Stage) -> bool:
+    return stage.operation in (Generate, Draw)
+
+
+def _repeats(whole: Spilled) -> bool:
+    """Return whether any prompt was asked several times. Its samples mostly follow each other."""
+    if any(part[PROMPT_KEY].is_duplicated().any() for part in whole.parts()):
+        return True
+    hashes = np.sort(np.concatenate([part[PROMPT_KEY].hash().to_numpy() for part in whole.parts()]))
+    return bool((hashes[1:] == hashes[:-1]).any())
+
+
+def _tallied(trials: Iterable[pl.DataFrame], tally: Tally) -> Iterator[pl.DataFrame]:
     for part in trials:
-        tally.see(part, prompts)
+        tally.see(part)
         yield part
-
-
-def _with_prompts(frame: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.DataFrame:
-    keys = frame["key"]
-    if prompts:
-        keys = pl.Series([prompts.get(key, key) for key in keys], dtype=pl.Binary)
-    if PROMPT_KEY in frame.columns or keys.n_unique() == frame.height:
-        return frame
-    return frame.with_columns(keys.bin.encode("hex").str.slice(0, DIGITS).alias(PROMPT_KEY))
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:

@@ -191,9 +191,9 @@ def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:
     """Check shares of the answers themselves, stage by stage; a factor with a pattern is split into its levels."""
     matched = False
     for stage in scores.stages:
-        frame = scores.observations[stage.name]
-        if not set(rule.group) <= set(frame.columns):
+        if not set(rule.group) <= set(scores.frames.schema(stage.name)):
             continue
+        frame = scores.lazy(stage.name).select({*rule.group, "status"}).collect(engine="streaming")
         for group, part in _parts(frame, rule.group):
             matched = True
             for status, most in rule.shares.items():

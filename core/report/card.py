@@ -21,6 +21,7 @@ from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.adapter import OPERATIONS, Identity
 from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value, percent
+from ..engine.spilled import Frames
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
@@ -81,7 +82,7 @@ def data_sheet(scores: Scores) -> str:
         scores,
         # A path may reveal private folders; name and digest identify the file.
         files=[(Path(path).name, digest) for path, digest in scores.manifest.data.items()],
-        column_rows=lambda stage: list(_columns(stage, scores.observations[stage.name])),
+        column_rows=lambda stage: list(_columns(stage, scores.frames)),
         moment=_moment,
     )
 
@@ -93,7 +94,6 @@ def _render(name: str, scores: Scores, **values: Any) -> str:
         scores=scores,
         manifest=scores.manifest,
         study=scores.manifest.study,
-        observations=scores.observations,
         warnings=warnings_of(scores),
         provenance=_provenance(scores),
         table=lambda heads, rows, numeric=(): _Lines("\n".join(table(heads, rows, numeric))),
@@ -174,16 +174,15 @@ def _estimate(e: Estimate) -> tuple[object, ...]:
 
 def _missing(scores: Scores) -> Iterator[tuple[object, ...]]:
     for stage in scores.stages:
-        frame = scores.observations[stage.name]
-        counts = frame.group_by("status").len().sort("len", descending=True)
+        counts = scores.lazy(stage.name).group_by("status").len().sort("len", descending=True).collect()
         for status, count in counts.iter_rows():
-            yield stage.name, status, f"{count:,}", percent(count / frame.height, 1)
+            yield stage.name, status, f"{count:,}", percent(count / scores.height(stage.name), 1)
 
 
-def _columns(stage: Stage, frame: pl.DataFrame) -> Iterator[tuple[object, ...]]:
-    for name, kind in frame.schema.items():
+def _columns(stage: Stage, frames: Frames) -> Iterator[tuple[object, ...]]:
+    for name, kind in frames.schema(stage.name).items():
         role = "factor" if name in stage.factors else "outcome" if name in stage.outcomes else "bookkeeping"
-        yield name, role, str(kind), _levels(frame[name])
+        yield name, role, str(kind), _levels(frames.lazy(stage.name).select(name).collect()[name])
 
 
 def _levels(column: pl.Series) -> str:

@@ -25,6 +25,7 @@ from . import Published, ReportContent, StudyInfo, Table, write
 from .examples import show_examples, show_pictures
 from .export import encode
 from .integrity import integrity_words
+from .observed import OBSERVATIONS, write_observations
 from .place import folder_within
 from .provenance import chosen_words, design_words, provenance, when
 
@@ -54,7 +55,7 @@ def write_output(
         place.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(place / "estimates.parquet")
         (place / "estimates.csv").write_bytes(encode(frame, "csv"))
-        scores.frame.write_parquet(place / "observations.parquet")
+        write_observations(scores, place / OBSERVATIONS)
         (place / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
         raise UsageError(
@@ -102,7 +103,7 @@ def build_content(
         warnings=warnings_of(scores),
         charts=scores.charts,
         published=published_beside_measured(scores, beside),
-        missing=[table for stage in scores.stages for table in missing_tables(stage, scores.observations[stage.name])],
+        missing=[table for stage in scores.stages for table in missing_tables(scores, stage)],
         methods=[*_design(scores), *filter(None, [chosen_words(manifest), *scores.methods])],
         limits=study.limits,
         deviations=study.deviations,
@@ -164,15 +165,15 @@ def published_beside_measured(scores: Scores, beside: Collection[str] = ()) -> l
 
 def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores, *, mine: bool) -> Published:
     """Return a published value beside the run's: an estimate, or a number of units; None if it has neither."""
-    stage, observations = scores.stages[-1], scores.last
+    stage = scores.stages[-1]
     measured, why = None, "" if mine else "of another model"
     if value.measure != f"{stage.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
         if len(matches) == 1:
             measured, why = matches[0].flat()[value.of], why or unresolved(value, matches[0])
-    elif set(value.group) <= set(observations.columns):
-        cell = observations.filter(*(pl.col(name) == level for name, level in value.group.items()))
-        measured = cell.height / stage.trials_per_unit
+    elif set(value.group) <= set(scores.frames.schema(stage.name)):
+        cell = scores.lazy(stage.name).filter(*(pl.col(name) == level for name, level in value.group.items()))
+        measured = cell.select(pl.len()).collect(engine="streaming").item() / stage.trials_per_unit
     return Published(
         metric=value.measure if value.of == "value" else f"{value.measure}, {value.of}",
         group=value.group,
@@ -183,13 +184,13 @@ def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores
     )
 
 
-def missing_tables(stage: Stage, observations: pl.DataFrame) -> list[Table]:
+def missing_tables(scores: Scores, stage: Stage) -> list[Table]:
     """Return tables of a stage's answers by status, and of missing ones by reason."""
-    by = [*stage.count_by, "status"]
-    counts = observations.group_by(by, maintain_order=True).len("answers").sort(by)
+    by, observations = [*stage.count_by, "status"], scores.lazy(stage.name)
+    counts = observations.group_by(by, maintain_order=True).len("answers").sort(by).collect(engine="streaming")
     tables = [Table.from_frame(f"Answers by status, stage {stage.name!r}", counts)]
-    missing = observations.filter(pl.col("status") != "ok")
-    if not missing.is_empty():
-        reasons = missing.group_by("status", "reason").len("answers").sort("answers", descending=True).head(20)
+    missing = observations.filter(pl.col("status") != "ok").group_by("status", "reason").len("answers")
+    reasons = missing.sort("answers", descending=True).head(20).collect(engine="streaming")
+    if not reasons.is_empty():
         tables.append(Table.from_frame(f"Missing answers by reason, stage {stage.name!r} (20 most frequent)", reasons))
     return tables

@@ -14,18 +14,16 @@ from ..catalogue.certificates import Calibrated
 from ..catalogue.study import Catalogue
 from ..contracts import Chart
 from ..contracts.errors import DataError, UnknownNameError
-from ..contracts.inputs import ensure_file
 from ..engine.manifest import Manifest, in_words, read_manifest
 from ..scoring.score import Scores, estimates_frame, measure_frame, score
 from ..store import Store
 from ..store.urls import DEFAULT
 from .figures import export
 from .notebook import html_of
+from .observed import OBSERVATIONS, read_observations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-OBSERVATIONS = "observations.parquet"
 
 
 class Run(msgspec.Struct, frozen=True, dict=True):
@@ -145,8 +143,7 @@ def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, A
     """Score the observations in a run's folder; the numbers are the same, but there are no exchanges."""
     manifest = read_manifest(folder)
     try:
-        ensure_file(folder / OBSERVATIONS)
-        observations = pl.read_parquet(folder / OBSERVATIONS)
+        observations = read_observations(folder / OBSERVATIONS)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{str(folder)!r} is not the folder of a run: {error}.", code="run.folder") from None
     return measure_frame(catalogue, manifest, observations, assignments)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -23,7 +23,8 @@ from ..contracts.places import Places
 from ..contracts.words import explained
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, handed_on, manifest_of, new_name
-from ..engine.observations import observe_stage, stack, unstack
+from ..engine.observations import observe_stage, spill_stage, stack, unstack
+from ..engine.spilled import Frames
 from ..statistics.estimates import judge
 from ..store import RunRow, Store, get_run
 from ..store.names import run_name
@@ -32,7 +33,11 @@ from ..store.urls import option_words
 from .draws import one_draw
 from .reasoning import Reasoned
 
-NONE: Mapping[str, Tally] = MappingProxyType({})
+NAMED = ("key", "trial")
+"""Columns that name a row and its exchange; examples need them."""
+LOG = logging.getLogger(__name__)
+BYTES = 400
+"""Of a row of observations and of what a measure makes of it, as measured."""
 SMALLEST = "smallest-effect"
 ALPHA = 0.05
 """Level of the tests of a metric that has no such option."""
@@ -45,8 +50,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     manifest: Manifest
     """Without the paths of this machine, as it is handed on."""
     stages: tuple[Stage, ...]
-    observations: dict[str, Any]
-    """A polars frame by stage."""
+    observations: Mapping[str, Any]
+    """A polars frame by stage; those of a large run are read from files, see `lazy`."""
     estimates: dict[str, list[Estimate]]
     """By metric."""
     headline: tuple[Estimate, ...]
@@ -80,7 +85,12 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def examples(self) -> tuple[Example, ...]:
         """Pick the exchanges behind the numbers, at their first use."""
-        return tuple(e for m, options in self.metrics.values() for e in m.examples(self.seen_by(m), options))
+        return tuple(e for m, options in self.metrics.values() for e in self._examples(m, options))
+
+    def _examples(self, metric: Metric, options: Options) -> Sequence[Example]:
+        if type(metric).examples is Metric.examples:
+            return ()
+        return metric.examples(self.seen_by(metric, options, NAMED), options)
 
     @property
     def last(self) -> pl.DataFrame:
@@ -98,14 +108,36 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         """Return the observations; those of several stages are stacked."""
         return self.last if len(self.observations) == 1 else self.stacked
 
+    @property
+    def frames(self) -> Frames:
+        """Return the observations as they are kept: in memory or, of a large run, in files."""
+        kept = self.observations
+        return kept if isinstance(kept, Frames) else Frames(kept)
+
+    def lazy(self, stage: str) -> pl.LazyFrame:
+        """Return a query of a stage's observations, which reads the columns that it needs, and no others."""
+        return self.frames.lazy(stage)
+
+    def height(self, stage: str) -> int:
+        """Return the number of a stage's observations."""
+        return self.frames.height(stage)
+
     def recorded(self, stage: str) -> int:
         """Return the number of recorded trials of a stage."""
-        height: int = self.observations[stage].height
-        return height + self.left_out.get(stage, 0)
+        return self.height(stage) + self.left_out.get(stage, 0)
 
-    def seen_by(self, metric: Metric) -> pl.DataFrame:
-        """Return the observations that a metric is computed from."""
-        return self.stacked if metric.every_stage else self.last
+    def seen_by(self, metric: Metric, options: Options | None = None, besides: Collection[str] = ()) -> pl.DataFrame:
+        """Return the observations that a metric is computed from.
+
+        Of a large run, a metric that is `lean` receives the columns of its options, and those `besides`, only.
+        """
+        stage, frames = self.stages[-1].name, self.frames
+        if not metric.lean or metric.every_stage or not frames.spilled(stage):
+            return self.stacked if metric.every_stage else self.last
+        read = {*metric.columns(options), "status", *besides}
+        texts = pl.selectors.by_dtype(pl.String) - pl.selectors.by_name(*NAMED, require_all=False)
+        chosen = (name for name in frames.schema(stage) if name in read)
+        return frames.lazy(stage).select(chosen).with_columns(texts.cast(pl.Categorical)).collect(engine="streaming")
 
     @property
     def confused(self) -> tuple[str, ...]:
@@ -116,8 +148,9 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @property
     def answered(self) -> bool:
         """Return whether any answer could be read, of each stage that asked at all."""
-        asked = [frame for frame in self.observations.values() if not frame.is_empty()]
-        return bool(asked) and all((frame["status"] == "ok").any() for frame in asked)
+        asked = [stage for stage in self.observations if self.height(stage)]
+        read = (self.lazy(stage).select((pl.col("status") == "ok").any()) for stage in asked)
+        return bool(asked) and all(found.collect(engine="streaming").item() for found in read)
 
 
 def score(
@@ -163,9 +196,16 @@ def opened(
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     tallies = {stage.name: Tally() for stage in stages}
-    every_draw = observations_of(store, run, stages, tallies, reasoning=instrument.needs_reasoning)
-    observations = one_draw(every_draw, stages, [name for name, found in manifest.integrity.items() if found.repeated])
-    left_out = {n: lost for n, frame in observations.items() if (lost := every_draw[n].height - frame.height)}
+    first, reasoning = manifest.refusals, instrument.needs_reasoning
+    every_draw = Frames(
+        {
+            stage.name: spill_stage(store, run.id, stage, first, tallies[stage.name], reasoning=reasoning)
+            for stage in stages
+        }
+    )
+    repeated = [name for name, found in manifest.integrity.items() if found.repeated]
+    observations = Frames(one_draw(every_draw, stages, repeated)) if repeated else every_draw
+    left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
     manifest = msgspec.structs.replace(manifest, repeats=counts)
     damage = damage_words(store, run.id)
@@ -176,7 +216,7 @@ def _recorded(scores: Scores, instrument: Instrument) -> bool:
     """Return whether there is anything to measure."""
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
     read = scores.stages if every else scores.stages[-1:]
-    return not all(scores.observations[stage.name].is_empty() for stage in read)
+    return any(scores.height(stage.name) for stage in read)
 
 
 def _unrecorded(scores: Scores, store: Store) -> DataError:
@@ -194,23 +234,10 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
     )
 
 
-def observations_of(
-    store: Store,
-    run: RunRow,
-    stages: Iterable[Stage],
-    tallies: Mapping[str, Tally] = NONE,
-    *,
-    reasoning: bool = False,
-) -> dict[str, pl.DataFrame]:
-    """Return the observations of a run by stage, from the store alone; tallies count repeats, by stage.
-
-    `reasoning`: with what models wrote before their answers.
-    """
+def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations of a run by stage, from the store alone."""
     first = manifest_of(run).refusals
-    return {
-        stage.name: observe_stage(store, run.id, stage, first, tallies.get(stage.name), reasoning=reasoning)
-        for stage in stages
-    }
+    return {stage.name: observe_stage(store, run.id, stage, first) for stage in stages}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:
@@ -289,7 +316,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     limits += [Caveat.ONE_DRAW] if any(one.repeated for one in scores.manifest.integrity.values()) else []
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            found = [described(e, metric, options) for e in metric.compute(scores.seen_by(metric), options)]
+            found = [described(e, metric, options) for e in _computed(scores, name, metric, options)]
             estimates[name] = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
     # The present digests: a file may have been given, or may have changed, after the run.
     data = scores.manifest.data | digest_files(instrument.files())
@@ -312,6 +339,19 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         options=every,
         smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
+
+
+def _computed(scores: Scores, name: str, metric: Metric, options: Options) -> Sequence[Estimate]:
+    if not metric.lean and any(scores.frames.spilled(stage) for stage in scores.observations):
+        rows = sum(scores.height(stage) for stage in scores.observations)
+        LOG.warning(
+            "The metric %s holds all observations in memory at once: %s rows, about %.0f GiB. A metric that says "
+            "`lean = True` receives the columns that it needs.",
+            name,
+            f"{rows:,}",
+            rows * BYTES / 2**30,
+        )
+    return metric.compute(scores.seen_by(metric, options), options)
 
 
 def described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:

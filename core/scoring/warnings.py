@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import polars as pl
-
 from ..catalogue.origins import changes
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.secrets import secret_place
@@ -172,11 +170,11 @@ def _untold(found: Integrity) -> str:
 def _unanswered(scores: Scores) -> list[str]:
     """Describe the trials that the model never answered: number, shares, the most frequent reason."""
     warnings = []
-    for name, frame in scores.observations.items():
-        failed = frame.filter(pl.col("status") == "failed")
+    for name in scores.observations:
+        failed = scores.lazy(name).filter(status="failed").select("reason").collect(engine="streaming")
         if failed.height:
             reason, count = failed["reason"].fill_null("no reason recorded").value_counts(sort=True).row(0)
-            shares = f"{failed.height} of {frame.height} trials of stage {name!r} were not answered"
+            shares = f"{failed.height} of {scores.height(name)} trials of stage {name!r} were not answered"
             warnings.append(f"{shares}; most often ({count} times): {reason}")
     return warnings
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ..contracts.canonical import decode_request, encode, request_key
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
-from .bulk import LOOKUP, batched, plain_rows, run_plain, table_of
+from .bulk import LOOKUP, batched, run_plain, table_of
 from .engine import translated
 from .names import RunName, run_name
 from .parts import unpack
@@ -30,7 +30,7 @@ TRIAL_SCHEMA = {
     "response": pl.String,
 }
 _NUMBER = r'"(?:attempt|sample|seed)":-?[0-9]+'
-_ASKED = {"key": pl.Binary, "model": pl.Int64, "request": pl.String}
+_ASKED = {"model": pl.Int64, "request": pl.String}
 
 RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
@@ -126,26 +126,45 @@ def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])
 
 
-def stream_trials(store: Store, run_id: int, stage: str) -> Iterator[pl.DataFrame]:
-    """Yield a stage's trials as `read_trials` returns them, in parts, so that memory does not grow with the run."""
+def stream_trials(store: Store, run_id: int, stage: str, *, prompts: bool = False) -> Iterator[pl.DataFrame]:
+    """Yield a stage's trials as `read_trials` returns them, in parts, so that memory does not grow with the run.
+
+    With `prompts` they have a column `prompt` besides: the key that all samples of a prompt share, that of a first one
+    without a seed; the trial's own key where it has no answer.
+    """
     last: int | None = -1
     while last is not None:
-        rows = _trials_after(store, run_id, stage, last)
+        rows, texts = _trials_after(store, run_id, stage, last, prompts=prompts)
         last = rows[-1][0] if len(rows) == STREAMED else None
         if not rows:
             return
         try:
-            yield pl.DataFrame([row[1:] for row in rows], schema=TRIAL_SCHEMA, orient="row")
+            part = pl.DataFrame(
+                [row[1:] for row in rows], schema=TRIAL_SCHEMA | (_ASKED if prompts else {}), orient="row"
+            )
         except (TypeError, pl.exceptions.PolarsError):
             raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
+        yield _with_prompts(part, texts) if prompts else part
+
+
+class _Texts(NamedTuple):
+    """What the prompts of a part are made of."""
+
+    digests: dict[int, bytes]
+    """Of the models' identities, by id."""
+    whole: dict[str, str]
+    """Canonical questions by stored ones."""
 
 
 @enduring
-def _trials_after(store: Store, run_id: int, stage: str, ordinal: int) -> list[tuple[Any, ...]]:
-    trials, exchanges = table_of(RunTrial), table_of(Exchange)
-    columns = (trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status)
+def _trials_after(
+    store: Store, run_id: int, stage: str, ordinal: int, *, prompts: bool
+) -> tuple[list[tuple[Any, ...]], _Texts]:
+    trials, exchanges, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
+    columns = [trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.key, exchanges.c.status]
+    asked = [exchanges.c.model_id, exchanges.c.request] if prompts else []
     query = (
-        sa.select(*columns, exchanges.c.response)
+        sa.select(*columns, exchanges.c.response, *asked)
         .join_from(trials, exchanges, trials.c.exchange_id == exchanges.c.id, isouter=True)
         .where(trials.c.run_id == run_id, trials.c.stage == stage, trials.c.ordinal > ordinal)
         .order_by(trials.c.ordinal)
@@ -153,7 +172,34 @@ def _trials_after(store: Store, run_id: int, stage: str, ordinal: int) -> list[t
     )
     with translated(store.url), store.engine.connect() as connection:
         statement = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
-        return run_plain(connection, str(statement))
+        rows = run_plain(connection, str(statement))
+        if not prompts:
+            return rows, _Texts({}, {})
+        known = connection.execute(sa.select(model.c.id, model.c.digest))
+        digests = {number: bytes(digest) for number, digest in known}
+        questions = pl.DataFrame({"request": [row[-1] for row in rows]}, schema={"request": pl.String})
+        stored = questions.filter(_numbered()).select(question_texts(pl.col("request"))).to_series().unique()
+        return rows, _Texts(digests, dict(zip(stored, unpack(connection, stored), strict=True)))
+
+
+def _numbered() -> pl.Expr:
+    """Return which requests have the number of a sample or attempt; others are themselves the question."""
+    return pl.col("request").str.contains(_NUMBER)
+
+
+def _with_prompts(part: pl.DataFrame, texts: _Texts) -> pl.DataFrame:
+    """Replace the requests of a part by the keys of their prompts."""
+    question = pl.when(_numbered()).then(question_texts(pl.col("request"))).alias("question")
+    asked = part.select("model", question)
+    # Samples of one prompt follow each other: each question is put together and hashed once.
+    first = asked.drop_nulls().unique()
+    keys = [
+        request_key(texts.digests[number], texts.whole[stored].encode())
+        for number, stored in zip(first["model"], first["question"], strict=True)
+    ]
+    shared = first.with_columns(prompt=pl.Series(keys, dtype=pl.Binary))
+    found = asked.join(shared, on=["model", "question"], how="left", maintain_order="left")["prompt"]
+    return part.drop("model", "request").with_columns(prompt=found.fill_null(part["key"]))
 
 
 @enduring
@@ -178,36 +224,6 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
     found = store.find(firsts.values())
     statuses = {key: found[first].status for key, first in firsts.items() if first in found}
     return {key: "unreadable" if status == "ok" else status for key, status in statuses.items()}
-
-
-@enduring
-def read_prompts(store: Store, run_id: int, stage: str) -> dict[bytes, bytes]:
-    """Return the key that all samples of a prompt share, that of a first one without a seed, by their own keys."""
-    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
-    query = (
-        sa.select(trials.c.key, exchange.c.model_id, exchange.c.request)
-        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
-        .where(trials.c.run_id == run_id, trials.c.stage == stage)
-    )
-    prompts: dict[bytes, bytes] = {}
-    with translated(store.url), store.engine.connect() as connection:
-        known = connection.execute(sa.select(model.c.id, model.c.digest))
-        digests = {number: bytes(digest) for number, digest in known}
-        for rows in plain_rows(connection, query, STREAMED):
-            keys, numbers, requests = zip(*rows, strict=True)
-            whole = pl.DataFrame({"key": keys, "model": numbers, "request": requests}, schema=_ASKED)
-            # Requests without such a number are themselves the question, and take no further work.
-            asked = whole.filter(pl.col("request").str.contains(_NUMBER))
-            asked = asked.with_columns(question=question_texts(pl.col("request")))
-            # Samples of one prompt follow each other: each question is put together and hashed once.
-            first = asked.select("model", "question").unique()
-            texts = unpack(connection, first["question"])
-            shared = [
-                request_key(digests[number], text.encode()) for number, text in zip(first["model"], texts, strict=True)
-            ]
-            found = asked.join(first.with_columns(prompt=pl.Series(shared, dtype=pl.Binary)), on=["model", "question"])
-            prompts.update(zip(found["key"], found["prompt"], strict=True))
-    return prompts
 
 
 def question_texts(requests: pl.Expr) -> pl.Expr:
