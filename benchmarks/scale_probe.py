@@ -103,6 +103,7 @@ class ScaleMetric(Metric):
     """Per scenario: share of positive answers, filtered minus original, tested over faces."""
 
     needs = frozenset({"scenario", "face", "variant", "positive"})
+    lean = True
 
     def compute(self, observations: pl.DataFrame, options: Options) -> list[Estimate]:
         """Return one estimate per scenario."""

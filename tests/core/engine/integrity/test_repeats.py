@@ -15,20 +15,19 @@ from prejudge.core.engine.integrity.repeats import Tally
 
 def test_counts_are_those_by_hand_whatever_the_parts():
     numbers = np.random.default_rng(3)
-    rows, prompts, texts = [], {}, defaultdict(list)
+    rows, texts = [], defaultdict(list)
     for prompt in range(40):
         for sample in range(1 + prompt % 4):
             key, text = f"{prompt}/{sample}".encode(), f"t{numbers.integers(1 + prompt % 3)}"
             status = "refused" if prompt == 7 and sample == 1 else "ok"
             # The count of tokens differs: equal texts are equal answers.
             response = encode_response(Generation(text=text, usage=Usage(output_tokens=len(rows)))).decode()
-            rows.append({"key": key, "status": status, "response": response})
-            prompts[key] = f"{prompt}/0".encode()
+            rows.append({"key": key, "prompt": f"{prompt}/0".encode(), "status": status, "response": response})
             if status == "ok":
                 texts[prompt].append(text)
-    tally, frame = Tally(), pl.DataFrame(rows, schema_overrides={"key": pl.Binary})
+    tally, frame = Tally(), pl.DataFrame(rows, schema_overrides={"key": pl.Binary, "prompt": pl.Binary})
     for part in (frame[:33], frame[33:], frame[:5]):
-        tally.see(part, prompts)  # an answer that several trials use is one draw
+        tally.see(part)  # an answer that several trials use is one draw
     found = tally.count()
     several = [one for one in texts.values() if len(one) > 1]
     assert found is not None
@@ -40,8 +39,8 @@ def test_counts_are_those_by_hand_whatever_the_parts():
 
 
 def test_nothing_is_counted_where_nothing_repeats():
-    frame = pl.DataFrame({"key": [b"a"], "status": ["ok"], "response": ['{"text":"x"}']})
+    frame = pl.DataFrame({"key": [b"a"], "prompt": [b"a"], "status": ["ok"], "response": ['{"text":"x"}']})
     tally = Tally()
     assert tally.count() is None
-    tally.see(frame, {})
+    tally.see(frame)
     assert tally.count() is None
