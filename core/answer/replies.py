@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..catalogue.questions import Question
+from ..catalogue.questions import Question, questions_of
 from ..contracts.estimates import Caveat, Estimate, Verdict
 from ..contracts.records import Scalar
 from ..contracts.sizes import SURE, State, over
@@ -36,18 +36,14 @@ class Asked(NamedTuple):
 def asked_of(questions: Sequence[Question], summary: str, estimates: Sequence[Estimate]) -> list[Asked]:
     """Return the questions of a study; without any, its summary, by the first measure that is judged."""
     own = [e for e in estimates if not e.subject]
-    if not questions:
-        judged = [e for e in own if e.verdict is not None] or own
-        questions = [Question(asks=summary, measure=judged[0].metric)] if judged else []
-    return [_asked(question, own) for question in questions]
+    judged = next((e.metric for e in [*(e for e in own if e.verdict is not None), *own]), "")
+    return [_asked(question, own) for question in questions_of(questions, summary, judged)]
 
 
 def _asked(question: Question, estimates: Sequence[Estimate]) -> Asked:
-    found = [e for e in estimates if e.metric == question.measure and question.group.items() <= e.group.items()]
-    fewest = min((len(e.group) for e in found), default=0)
-    answering = [e for e in found if len(e.group) == fewest]
+    answering, rest = question.among(estimates, lambda e: (e.metric, e.group))
     judged = any(e.verdict is not None for e in answering)
-    finer = [e for e in found if len(e.group) > fewest and e.value is not None]
+    finer = [e for e in rest if e.value is not None]
     finer = [e for e in finer if e.verdict is not None] if judged else finer
     return Asked(question, furthest(answering), furthest(_next(finer)))
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ..catalogue.certificates import Certificate, flat
 from ..catalogue.digests import code_digests, folders_of
+from ..catalogue.questions import Question, questions_of
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts.version import VERSION
 from ..engine.manifest import digest_data, digest_files
@@ -105,7 +106,8 @@ def certificate_of(
     campaign: Campaign, journal: Journal, plan: Plan, digests: dict[str, str], checked: Checked, real: int = 0
 ) -> Certificate:
     """Return the certificate of the studies that are done."""
-    groups = [group_of(cell, journal.of(cell)) for cell in plan.cells]
+    questions = asked_of(campaign, [one for cell in plan.cells for one in journal.of(cell)[:1]])
+    groups = [group_of(cell, journal.of(cell), questions) for cell in plan.cells]
     groups += [group_of(Cell(null, 0.0, 0), (), unchanged=True) for null in plan.unchanged]
     return Certificate(
         study=campaign.study.name,
@@ -122,11 +124,17 @@ def certificate_of(
         planted=campaign.planted,
         groups=tuple(groups),
         sensitivity=sensitivities(groups, campaign.gallery),
-        real=real_groups(campaign, journal, real),
+        real=real_groups(campaign, journal, questions, real),
         seconds=sum(one.seconds for one in journal.done.values()),
         by_command=checked.studies,
         differing=checked.differing,
     )
+
+
+def asked_of(campaign: Campaign, done: Sequence[Done]) -> Sequence[Question]:
+    """Return the questions that the study answers."""
+    judged = next((n.measure for one in done for n in one.numbers if n.shown is not None), "")
+    return questions_of(campaign.study.questions, campaign.study.summary, judged)
 
 
 def digests_of(campaign: Campaign) -> dict[str, str]:

@@ -10,10 +10,12 @@ from ..charts.forest import new_figure, plain
 from ..contracts.estimates import Chart
 from ..contracts.words import UNDEFINED, counted, number, percent
 from .gallery import FAIR
-from .rates import Response, responses, shift_of
+from .rates import Response, most_by_chance, responses, shift_of
 
 SHOWN, TOLD = 12, 6
 """Rows of numbers under planted biases, of the whole and of the details of a study."""
+FAIR_HEAD = ("studies", "finding", "number", "shown", "any shown", "neutral covered", "shift", "missing")
+REAL_HEAD = ("model", "planted", "studies", "finding", "number", "mean", "shown", "any shown")
 
 
 def page(certificate: Certificate, figure: str = "") -> str:
@@ -32,19 +34,28 @@ def verdict(certificate: Certificate) -> str:
     if not any(rate.studies for group in judged for rate in group.rates):
         return f"No number of the headline has a verdict in a study of this size.{few}"
     if not failed:
-        held = f"Every number of the headline holds the level of {percent(LEVEL, 0)} under all {of} that can change it."
-        return held + few
+        held = f"Every answer and every number of the headline holds the level of {percent(LEVEL, 0)} under all {of}"
+        return f"{held} that can change it.{_together(certificate)}{few}"
     names = ", ".join(f"`{group.null}`" for group in failed)
     return (
-        f"Under {len(judged) - len(failed)} of {of} every number of the headline holds the level of "
+        f"Under {len(judged) - len(failed)} of {of} every answer and every number of the headline holds the level of "
         f"{percent(LEVEL, 0)}. Under the others ({names}) a finding of this study may be due to what these models do."
-        f"{few}"
+        f"{_together(certificate)}{few}"
     )
+
+
+def _together(certificate: Certificate) -> str:
+    """Return what the numbers of the headline together do, if they are more than one and that is more than chance."""
+    fair = certificate.group(FAIR)
+    if fair is None or len(fair.rates) < 2 or fair.any_shown <= most_by_chance(fair.studies):
+        return ""
+    share = percent(fair.any_shown / fair.studies, 1)
+    return f" Each of them is held to it, not all together: in {share} of the studies of `{FAIR}` any one is shown."
 
 
 def main_table(certificate: Certificate) -> list[str]:
     """Return the table of the fair models, as lines of Markdown."""
-    head = ("model", "what it does", "studies", "number", "shown", "any shown", "neutral covered", "shift", "missing")
+    head = ("model", "what it does", *FAIR_HEAD)
     return [*_table(head, [_fair_row(certificate, group) for group in _fair(certificate)])]
 
 
@@ -59,7 +70,7 @@ def excerpt(certificate: Certificate) -> str:
     begin, end = marks(certificate.study)
     made = f"`prejudge calibrate {certificate.study}`, {certificate.made}, {certificate.requests:,} requests a study."
     words = f"{made} [What models and columns mean](../guides/calibrate.md#the-certificate)."
-    head = ("model", "studies", "number", "shown", "any shown", "neutral covered", "shift", "missing")
+    head = ("model", *FAIR_HEAD)
     groups = _fair(certificate)
     rows = [(name, *rest) for name, _, *rest in (_fair_row(certificate, g) for g in groups if not g.unchanged)]
     same = ", ".join(f"`{group.null}`" for group in groups if group.unchanged)
@@ -92,10 +103,11 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
         yield from (f"![False positives by fair model]({figure})", "")
     yield from ("## Fair models", "")
     yield (
-        "The number of the headline that is shown to differ from neutral most often, with the share of studies and its "
-        f"95 % interval (Clopper and Pearson); **bold** where chance does not explain it at {percent(LEVEL, 0)}, "
-        "with a risk of 1 % shared by all numbers of the headline. *Shift*: mean of that number less its mean under "
-        f"`{FAIR}`, in standard deviations between studies."
+        "*Finding*: share of studies in which the answer to a question is a finding, for the question where that is "
+        "most frequent. Then the number of the headline that is shown to differ from neutral most often, with "
+        "the share of studies. Both with their 95 % interval (Clopper and Pearson); **bold** where chance does not "
+        f"explain it at {percent(LEVEL, 0)}, with a risk of 1 % shared by all questions, or by all numbers of the "
+        f"headline. *Shift*: mean of that number less its mean under `{FAIR}`, in standard deviations between studies."
     )
     yield ""
     yield from main_table(certificate)
@@ -163,17 +175,18 @@ def _fair(certificate: Certificate) -> list[Group]:
 def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
     name, meaning = f"`{group.null}`", certificate.meanings.get(group.null, "")
     if group.unchanged:
-        return name, meaning, "", "not changed by it", "", "", "", "", ""
+        return name, meaning, "", "not changed by it", "", "", "", "", "", ""
     rate = group.worst
     if rate is None:
-        return name, meaning, str(group.studies), "no number has a verdict", "", "", "", "", percent(group.missing, 1)
-    share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
+        said = "no number has a verdict"
+        return name, meaning, str(group.studies), UNDEFINED, said, "", "", "", "", percent(group.missing, 1)
     return (
         name,
         meaning,
         str(group.studies),
+        _share(group.worst_answer),
         named(rate.measure, rate.group),
-        share if rate.holds else f"**{share}**",
+        _share(rate),
         percent(group.any_shown / group.studies, 1),
         UNDEFINED if rate.covered is None else percent(rate.covered, 1),
         _shift(certificate, rate),
@@ -181,23 +194,29 @@ def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
     )
 
 
+def _share(rate: Rate | None) -> str:
+    if rate is None:
+        return UNDEFINED
+    share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
+    return share if rate.holds else f"**{share}**"
+
+
 def _real(certificate: Certificate) -> Iterator[str]:
-    head = ("model", "planted", "studies", "number", "mean", "shown", "any shown")
-    return _table(head, [_real_row(group) for group in certificate.real])
+    return _table(REAL_HEAD, [_real_row(group) for group in certificate.real])
 
 
 def _real_row(group: Group) -> tuple[str, ...]:
     rate, name = group.worst, f"`{group.null}`"
     if rate is None:
-        return name, f"{group.strength:g}", str(group.studies), "no number has a verdict", "", "", ""
-    share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
+        return name, f"{group.strength:g}", str(group.studies), UNDEFINED, "no number has a verdict", "", "", ""
     return (
         name,
         f"{group.strength:g}",
         str(group.studies),
+        _share(group.worst_answer),
         named(rate.measure, rate.group),
         number(rate.mean, 2),
-        share if rate.holds else f"**{share}**",
+        _share(rate),
         percent(group.any_shown / group.studies, 1),
     )
 
@@ -228,8 +247,12 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def draw(certificate: Certificate) -> Chart:
-    """Draw the highest rate of false positives by fair model."""
-    rows = [(group, rate) for group in _fair(certificate) if (rate := group.worst) is not None and not group.unchanged]
+    """Draw the highest rate of false positives by fair model: of the answers, and of numbers where these fail alone."""
+    rows = [
+        (group, rate)
+        for group in _fair(certificate)
+        if (rate := group.failing or group.worst_answer or group.worst) is not None and not group.unchanged
+    ]
     figure = new_figure((7.6, 0.3 * len(rows) + 1.4))
     axes = figure.add_subplot()
     for place, (_, rate) in enumerate(rows):
@@ -241,9 +264,10 @@ def draw(certificate: Certificate) -> Chart:
     axes.invert_yaxis()
     plain(axes)
     axes.set_xlim(left=0)
-    axes.set_xlabel("studies in which it is shown (%)")
+    axes.set_xlabel("studies with a finding (%)")
     caption = (
-        f"For each fair model, the number of the headline that is shown most often, with its 95 % interval; the dashed "
-        f"line is the level of {percent(LEVEL, 0)}. Diamonds: chance does not explain it."
+        "For each fair model, how often the answer to a question is a finding, of the question where that is most "
+        f"frequent, with its 95 % interval; the dashed line is the level of {percent(LEVEL, 0)}. Diamonds: chance does "
+        "not explain how often an answer, or a number of the headline, is shown."
     )
     return Chart("false-positives", f"{certificate.study}: false positives by fair model", caption, figure)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from ..catalogue.certificates import LEVEL, Certificate, Group, Rate, Sensitivity
+from ..catalogue.questions import Question
 from ..statistics.intervals import exact_interval
 from .campaign import Cell, Done, Number
 from .gallery import FAIR, Null
@@ -18,8 +19,8 @@ RISK = 0.01
 """Chance that a rate which is right is called too high."""
 
 
-def group_of(cell: Cell, done: Sequence[Done], *, unchanged: bool = False) -> Group:
-    """Return the rates of the studies of one kind of model."""
+def group_of(cell: Cell, done: Sequence[Done], questions: Sequence[Question] = (), *, unchanged: bool = False) -> Group:
+    """Return the rates of the studies of one kind of model, and those of the answers to the study's questions."""
     if not done:
         return Group(null=cell.null, strength=cell.strength, unchanged=unchanged)
     by_place: dict[bytes, list[Number]] = {}
@@ -27,17 +28,40 @@ def group_of(cell: Cell, done: Sequence[Done], *, unchanged: bool = False) -> Gr
         for number in one.numbers:
             by_place.setdefault(msgspec.json.encode((number.measure, number.group)), []).append(number)
     rates = [_rate(numbers, planted=bool(cell.strength)) for numbers in by_place.values()]
-    judged = sum(rate.studies > 0 for rate in rates)
+    answers = [_answer(question, done) for question in questions]
     if not cell.strength:
-        rates = [msgspec.structs.replace(rate, holds=holds(rate, judged)) for rate in rates]
+        rates, answers = _held(rates), _held(answers)
     return Group(
         null=cell.null,
         strength=cell.strength,
         studies=len(done),
         any_shown=sum(any(number.shown for number in one.numbers) for one in done),
         rates=tuple(rate for rate in rates if rate.studies or rate.mean is not None),
+        answers=tuple(answers),
         missing=math.fsum(one.missing for one in done) / len(done),
         unchanged=unchanged,
+    )
+
+
+def _held(rates: Sequence[Rate]) -> list[Rate]:
+    judged = sum(rate.studies > 0 for rate in rates)
+    return [msgspec.structs.replace(rate, holds=holds(rate, judged)) for rate in rates]
+
+
+def _answer(question: Question, done: Sequence[Done]) -> Rate:
+    """Return how often the answer to a question is a finding: as in a report, where any of its numbers is shown."""
+    answering = [question.among(one.numbers, lambda number: (number.measure, number.group))[0] for one in done]
+    judged = [[number.shown for number in numbers if number.shown is not None] for numbers in answering]
+    judged = [shown for shown in judged if shown]
+    low, high = exact_interval(sum(map(any, judged)), len(judged), 1 - LEVEL) if judged else (None, None)
+    return Rate(
+        measure=question.measure,
+        label=question.asks,
+        group=question.group,
+        studies=len(judged),
+        shown=sum(map(any, judged)),
+        low=_rounded(low),
+        high=_rounded(high),
     )
 
 

@@ -7,11 +7,12 @@ items every study would be the same: then there is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from ..catalogue.certificates import Group
+from ..catalogue.questions import Question
 from ..catalogue.study import SUBJECT
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import ModelError
@@ -76,8 +77,8 @@ def conduct_real(campaign: Campaign, journal: Journal, studies: int) -> Iterator
             yield done
 
 
-def real_groups(campaign: Campaign, journal: Journal, studies: int) -> tuple[Group, ...]:
+def real_groups(campaign: Campaign, journal: Journal, questions: Sequence[Question], studies: int) -> tuple[Group, ...]:
     """Return the rates of the trained models."""
     cells = [Cell(name, strength, studies) for name, strength in campaign.entry.calibration.real.items()]
     found = [(cell, journal.of(cell)) for cell in cells]
-    return tuple(group_of(cell, done) for cell, done in found if done)
+    return tuple(group_of(cell, done, questions) for cell, done in found if done)

@@ -49,11 +49,11 @@ SIZES = frozenset({"resamples", "effect_resamples", "splits", "limit"})
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one number of the headline is over many studies of one kind of model."""
+    """What one number of the headline is over many studies of one kind of model, or the answer to a question."""
 
     measure: str
     label: str = ""
-    """What the measure is called in a report."""
+    """What the measure is called in a report; of an answer, the question."""
     group: dict[str, Scalar] = {}
     neutral: float | None = None
     studies: int
@@ -89,6 +89,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     any_shown: int = 0
     """Studies in which any number of the headline is shown."""
     rates: tuple[Rate, ...] = ()
+    answers: tuple[Rate, ...] = ()
+    """Of each question: studies in which its answer is a finding, by any of the numbers that answer it."""
     missing: float = 0.0
     """Mean share of trials without a readable answer."""
     unchanged: bool = False
@@ -97,13 +99,27 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def worst(self) -> Rate | None:
         """Return the number that is shown most often."""
-        judged = [rate for rate in self.rates if rate.studies]
-        return max(judged, key=lambda rate: (not rate.holds, rate.rate or 0.0), default=None)
+        return _worst(self.rates)
+
+    @property
+    def worst_answer(self) -> Rate | None:
+        """Return the question whose answer is most often a finding."""
+        return _worst(self.answers)
+
+    @property
+    def failing(self) -> Rate | None:
+        """Return the answer that is a finding more often than chance explains, or else such a number."""
+        return next((one for one in (self.worst_answer, self.worst) if one is not None and not one.holds), None)
 
     @property
     def failed(self) -> bool:
-        """Return whether a number is shown more often than chance explains."""
-        return any(not rate.holds for rate in self.rates)
+        """Return whether an answer or a number is shown more often than chance explains."""
+        return self.failing is not None
+
+
+def _worst(rates: Sequence[Rate]) -> Rate | None:
+    judged = [rate for rate in rates if rate.studies]
+    return max(judged, key=lambda rate: (not rate.holds, rate.rate or 0.0), default=None)
 
 
 class Sensitivity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -329,20 +345,26 @@ def confused(certificate: Certificate, design: str = DESIGNS["certified"]) -> It
     """Yield a sentence for each nuisance that a `design`, in words, cannot tell from bias; the worst ones first."""
     failed = certificate.failed
     for group in failed[:WORST]:
-        rate = group.worst
+        rate = group.failing
         if rate is not None:
             share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
             name = group.null.replace("-", " ")
             yield (
                 f"{design} cannot tell {name} from bias: fair models with {name} are found to be biased in "
-                f"{share} of {rate.studies:,} calibrated studies, by {named(rate.label or rate.measure, rate.group)}."
+                f"{share} of {rate.studies:,} calibrated studies, {_by(rate, answers=group.answers)}."
             )
     if len(failed) > WORST:
         yield f"Nor can it tell from bias: {', '.join(group.null.replace('-', ' ') for group in failed[WORST:])}."
 
 
+def _by(rate: Rate, answers: Sequence[Rate]) -> str:
+    if rate in answers:
+        return f"in answer to \N{LEFT DOUBLE QUOTATION MARK}{rate.label}\N{RIGHT DOUBLE QUOTATION MARK}"
+    return f"by {named(rate.label or rate.measure, rate.group)}"
+
+
 def _rate(group: Group) -> float:
-    return 0.0 if group.worst is None else group.worst.rate or 0.0
+    return 0.0 if group.failing is None else group.failing.rate or 0.0
 
 
 def named(measure: str, group: Mapping[str, object]) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
 import msgspec
 
 from ..contracts.records import Scalar
+
+N = TypeVar("N")
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,3 +30,22 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     percentage points of a percentage, 0.05 of a share, and of other units none."""
     counts: bool = False
     """Whether the measure counts what is significant after correction, so that any count above 0 is a finding."""
+
+    def among(
+        self, numbers: Iterable[N], place: Callable[[N], tuple[str, Mapping[str, Scalar]]]
+    ) -> tuple[list[N], list[N]]:
+        """Return the numbers whose verdict is the answer, and those of finer groups.
+
+        Args:
+            numbers: those of a headline.
+            place: gives the measure of a number, and the levels of its group.
+        """
+        placed = [(one, *place(one)) for one in numbers]
+        own = [(one, len(at)) for one, name, at in placed if name == self.measure and self.group.items() <= at.items()]
+        fewest = min((levels for _, levels in own), default=0)
+        return [one for one, levels in own if levels == fewest], [one for one, levels in own if levels > fewest]
+
+
+def questions_of(asked: Sequence[Question], summary: str, judged: str) -> Sequence[Question]:
+    """Return the questions of a study; without any, its summary, by its first measure that is `judged`."""
+    return asked or ([Question(asks=summary, measure=judged)] if judged else [])

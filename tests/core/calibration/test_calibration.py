@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from scipy.special import betaincinv
 from scipy.stats import binom
 
@@ -21,6 +23,7 @@ from prejudge.core.calibration.rates import group_of, holds, most_by_chance, res
 from prejudge.core.calibration.real import Trained, conduct_real, real_groups
 from prejudge.core.catalogue.certificates import Certificate, Rate, confused, read_certificate, state_of
 from prejudge.core.catalogue.digests import digest_of_module
+from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.statistics.intervals import exact_interval
@@ -77,6 +80,33 @@ def test_a_metric_that_convicts_fair_models_is_caught_and_one_at_its_level_is_no
         told = certificate(groups=(group_of(Cell(FAIR, 0.0, 400), studies),))
         assert ("may be due" in verdict(told)) is not right
         assert ("**" in page(told).partition("| `fair` |")[2]) is not right
+
+
+def test_an_answer_by_several_numbers_is_judged_as_the_report_gives_it() -> None:
+    """Each of three numbers is shown in 5 % of studies, the answer that any of two gives in 10 %."""
+    draws = np.random.default_rng(8).random((1000, 3)) < 0.05
+    places = ({"axis": "a"}, {"axis": "b"}, {"axis": "a", "word": "w"})
+    question = Question(asks="Is it more?", measure="m")
+
+    def study(seed: int, shown: Sequence[bool]) -> Done:
+        numbers = (replace(number(1.0, shown=bool(own)), group=at) for own, at in zip(shown, places, strict=True))
+        return done(*numbers, number(1.0, name="other", shown=True), seed=seed)
+
+    group = group_of(Cell(FAIR, 0.0, 1000), [study(n, row) for n, row in enumerate(draws)], [question])
+    (answer,) = group.answers
+    wanted = int(draws[:, :2].any(axis=1).sum())  # the third number is of a finer group
+    assert (answer.shown, answer.studies, answer.label) == (wanted, 1000, "Is it more?")
+    assert wanted > binom.ppf(0.99, 1000, 0.05)
+    assert not answer.holds and all(rate.holds for rate in group.rates if rate.measure == "m")
+    numbers = replace(group, rates=tuple(rate for rate in group.rates if rate.measure == "m"))
+    (told,) = confused(certificate(groups=(numbers,)))
+    assert f"{wanted / 10:.1f} %" in told and "Is it more?" in told
+
+
+def test_an_answer_whose_numbers_have_no_verdict_is_no_study() -> None:
+    question = Question(asks="Is it more?", measure="m")
+    (answer,) = group_of(Cell(FAIR, 0.0, 2), [done(number(2.0, shown=None)), done(number(1.0))], [question]).answers
+    assert (answer.studies, answer.shown) == (1, 0)
 
 
 def test_numbers_without_a_verdict_or_value_count_as_neither() -> None:
@@ -381,7 +411,7 @@ def test_a_trained_model_is_studied_with_items_that_are_drawn_anew_and_asked_not
     assert len({tuple(n.value for n in one.numbers) for one in made}) == 3, "items are not drawn anew"
     again = Journal(tmp_path / "j.jsonl", own.opening({}))
     assert list(conduct_real(own, again, 3)) == []
-    (group,) = real_groups(own, again, 3)
+    (group,) = real_groups(own, again, (), 3)
     assert (group.null, group.studies) == ("simulated-fair", 3)
     assert group_of(Cell("simulated-fair", 0.0, 3), made) == group
     assert "| `simulated-fair` | 0 | 3 |" in page(certificate(real=(group,), groups=(group,)))
