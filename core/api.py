@@ -117,12 +117,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sentinel: int = SENTINELS
     """Requests of a stage that are asked by single calls, too, and compared with those of the batches."""
     engine: str | None = None
-    """What starts workers, processes that ask the models of this machine: `local`. None: this process asks, unless
-    `workers` or `devices` is set."""
+    """What starts workers, processes that each load the local models: `local` on this machine, `ray` on those of a
+    cluster. None: this process asks, unless `workers` or `devices` is set."""
     workers: int | None = None
     """Number of workers; None: one for each device."""
     devices: str | None = None
     """GPUs of the workers: `all`, or numbers such as `0,1`."""
+    address: str | None = None
+    """Cluster of Ray: `HOST:PORT`, or `auto` for the one that runs on this machine. None: one for this run alone."""
 
     @property
     def caps(self) -> Caps:
@@ -142,13 +144,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             batch=BatchOptions(wait=self.batch_wait, sentinel=self.sentinel, items=self.batch_items)
             if self.batch
             else None,
-            workers=worker_options(self.engine, self.workers, self.devices),
+            workers=worker_options(self.engine, self.workers, self.devices, self.address),
         )
 
     def __post_init__(self) -> None:
         """Refuse an unknown mode, a budget that is not above 0, and workers that cannot be."""
         _ = self.caps
-        worker_options(self.engine, self.workers, self.devices)
+        worker_options(self.engine, self.workers, self.devices, self.address)
         if self.mode not in (modes := get_args(Mode)):
             raise UnknownNameError("mode", str(self.mode), modes)
 

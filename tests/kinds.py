@@ -85,6 +85,7 @@ PLACES = {
         "core/store/test_many_processes.py",
         "core/view/test_links.py",
         "core/workers/test_local.py",
+        "core/workers/test_ray.py",
         "core/store/test_prune.py::test_more_trials",
         "metrics/bistereo/test_nli.py::test_false_positives",
         "metrics/bistereo/test_nli_prompts.py::test_prompts_alike",

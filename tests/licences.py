@@ -30,6 +30,7 @@ SPDX = {
     "2-clause BSD": "BSD-2-Clause",
     "BSD 2-Clause License": "BSD-2-Clause",
     "BSD 3-Clause License": "BSD-3-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
     "BSD": "BSD",
     "BSD License": "BSD",
     "ISC License": "ISC",

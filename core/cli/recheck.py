@@ -18,11 +18,10 @@ from ..scoring.recheck import RecheckOptions
 from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
-from ..workers.options import worker_options
 from .completing import complete_run
 from .outlet import echo
 from .results import ADJUSTED
-from .shared import ensure_there, registry_option, store_option, workers_options
+from .shared import chosen_workers, ensure_there, registry_option, store_option, workers_options
 from .terminal import terminal
 
 
@@ -45,8 +44,9 @@ def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | Non
     The run and its scores do not change, and no other run uses the new answers.
     """
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
-    workers = worker_options(how.pop("engine"), how.pop("workers"), how.pop("devices"))
-    options = RecheckOptions(command=command, workers=workers, **how)
+    workers = chosen_workers(how)
+    own = {name: how[name] for name in ("sample", "seed", "tolerance", "name")}
+    options = RecheckOptions(command=command, workers=workers, **own)
     ensure_there(store)
     with Store(store) as opened:
         done = asyncio.run(ask_again(Catalogue.load(registry), opened, run, options))

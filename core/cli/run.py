@@ -32,7 +32,6 @@ from ..scoring.score import score
 from ..store import Store, get_run, unfinished_runs
 from ..store.repair import damage_words
 from ..store.urls import hide_password
-from ..workers.options import worker_options
 from .comparison import show_comparison
 from .gate import show_verdicts
 from .outlet import echo
@@ -42,6 +41,7 @@ from .shared import (
     again_words,
     batch_options,
     budget_options,
+    chosen_workers,
     fault_options,
     leave_out_option,
     progress_option,
@@ -217,8 +217,7 @@ def read_run_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
     faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
-    workers = worker_options(where.get("engine"), where.get("workers"), where.get("devices"))
-    return RunOptions(caps=caps, longest_wait=where["max_wait"], workers=workers, **faults, **own)
+    return RunOptions(caps=caps, longest_wait=where["max_wait"], workers=chosen_workers(where), **faults, **own)
 
 
 def _read_batch(where: Mapping[str, Any], *, chosen_now: bool) -> BatchOptions | None:

@@ -19,6 +19,7 @@ from ..engine.manifest import in_words, remeasured_in
 from ..engine.retry import LONGEST_SECONDS
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
+from ..workers.options import WorkerOptions, worker_options
 from .completing import complete_file, complete_model, complete_run, complete_study
 from .outlet import echo
 
@@ -210,14 +211,20 @@ def batch_options(command: F) -> F:
 
 
 def workers_options(command: F) -> F:
-    """Add the options on processes that ask the models of this machine."""
+    """Add the options on processes that hold a local model each; `chosen_workers` reads them."""
     for flag, kind, metavar, text in (
         ("devices", str, "all|0,1,...", "GPUs of the workers: one process for each. 0,0: two share one."),
         ("workers", click.IntRange(min=1), "N", "Processes that ask local models together.  [default: one per GPU]"),
-        ("engine", str, "local", "What starts the workers. local: processes of this machine."),
+        ("address", str, "HOST:PORT", "Cluster of Ray; auto: that of this machine.  [default: one for this run alone]"),
+        ("engine", str, "local|ray", "What starts the workers: this machine, or a cluster of Ray.  [default: local]"),
     ):
         command = click.option(f"--{flag}", type=kind, default=None, metavar=metavar, help=text)(command)
     return command
+
+
+def chosen_workers(where: Mapping[str, Any]) -> WorkerOptions | None:
+    """Return the workers of the options; None: the run stays in one process."""
+    return worker_options(*(where.get(name) for name in ("engine", "workers", "devices", "address")))
 
 
 def fault_options(command: F) -> F:

@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 import sqlalchemy as sa
 
+from ..contracts.errors import StoreError
 from . import processes
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
@@ -72,13 +73,32 @@ class Claims:
 
     @enduring
     def join(self, held: Collection[bytes] = ()) -> None:
-        """Register as a worker."""
+        """Register as a worker.
+
+        Raises:
+            StoreError: the store is a file, and a process of another machine is using it.
+        """
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection)
+            self._refuse_machines(connection)
             self._register(connection)
             self._write(connection, held)
         self._beaten = elapsed()
         self._living.add(self)
+
+    def _refuse_machines(self, connection: sa.Connection) -> None:
+        if connection.dialect.name != "sqlite":
+            return
+        others = connection.execute(sa.select(table_of(Worker).c.host)).scalars()
+        if (other := next(filter(processes.is_elsewhere, others), None)) is not None:
+            name = other.split()[0]
+            raise StoreError(
+                f"the machine {name!r} is using the store {self._store.url}, which is a SQLite file: only processes of "
+                "one machine can share it without damage. Give each machine a store of its own and merge them, or use "
+                "PostgreSQL.",
+                code="store.machines",
+                machine=name,
+            )
 
     def _register(self, connection: sa.Connection) -> None:
         table, row = table_of(Worker), {"host": host(), "pid": os.getpid(), "seen": clock(connection), "met": 0}

@@ -30,6 +30,12 @@ def host() -> str:
     return " ".join(parts)
 
 
+def is_elsewhere(other: str) -> bool:
+    """Return whether `other` is surely another machine: no other container, and no earlier boot, of this one."""
+    ours, theirs = host().split(), other.split()
+    return ours[0] != theirs[0] and (ours[1:2] != theirs[1:2] or not ours[1:2])
+
+
 def runs(pid: int) -> bool:
     """Return whether a process of this machine exists; True where that cannot be asked."""
     return born(pid) is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from .options import WorkerOptions
 from .places import Place
 
 
@@ -37,9 +38,21 @@ class Engine(ABC):
     """Starts workers."""
 
     @abstractmethod
+    async def open(self, options: WorkerOptions) -> list[Place]:
+        """Return a place for each worker, before anything is asked.
+
+        Raises:
+            UsageError: there are none, fewer than asked for, or the machines do not answer.
+        """
+
+    @abstractmethod
     async def start(self, place: Place) -> Link:
         """Start a worker.
 
         Raises:
             UsageError: it cannot be started.
         """
+
+    async def aclose(self) -> None:
+        """Give up what `open` took; the workers have ended."""
+        return

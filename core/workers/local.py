@@ -13,8 +13,9 @@ from collections import deque
 
 from ..contracts.errors import UsageError
 from .engine import Engine, Link
-from .places import Place
-from .serving import HEADER
+from .options import WorkerOptions
+from .places import Place, find_places
+from .process import HEADER
 
 LOG = logging.getLogger(__name__)
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
@@ -76,9 +77,13 @@ class Pipe(Link):
 class Local(Engine):
     """Processes of this machine."""
 
+    async def open(self, options: WorkerOptions) -> list[Place]:
+        """Return a GPU, or a share of the processors, for each worker."""
+        return find_places(options)
+
     async def start(self, place: Place) -> Link:
         """Start a process that serves. It leads a group, so that Ctrl-C of a terminal reaches the driver alone."""
-        code = START.format(module=f"{__package__}.serving")
+        code = START.format(module=f"{__package__}.process")
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-c", code, json.dumps([path for path in sys.path if isinstance(path, str)])),

@@ -29,6 +29,7 @@ from .wire import (
     Described,
     End,
     Given,
+    Hello,
     Model,
     Need,
     Open,
@@ -40,6 +41,7 @@ from .wire import (
     tell,
     to_driver,
     unpack_answer,
+    versions,
 )
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ BEAT_SECONDS, WATCH_SECONDS, END_SECONDS = 2.0, 1.0, 5.0
 """Seconds between two signs of life, between two looks for them, and until a worker that is to end is killed."""
 FIRST_WAIT, MOST_WAIT = 0.5, 30.0
 """Seconds before the second start in a row of one worker, and at most; each wait is twice as long as the one before."""
+NONE = "none"
 LOSSES = 2
 """Workers that a request may be lost with before it is asked alone: it may be what ends them."""
 
@@ -59,11 +62,10 @@ class Pool:
         engine: Engine,
         places: Sequence[Place],
         models: Mapping[str, Model],
-        path: list[str],
         described: Mapping[str, Described],
     ) -> None:
         """`described` is what this process says of the models; the workers must say the same, except of limits."""
-        self._engine, self._models, self._path = engine, dict(models), path
+        self._engine, self._models = engine, dict(models)
         self.members = [Member(place) for place in places]
         self.described = dict(described)
         self.limits: dict[str, Limits] = {name: one.limits for name, one in described.items()}
@@ -169,6 +171,7 @@ class Pool:
         for member in self.members:
             member.end("did not end")
         await asyncio.gather(*self._lives.values(), *self._others, return_exceptions=True)
+        await self._engine.aclose()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -245,13 +248,11 @@ class Pool:
         try:
             if self._closed:
                 link.kill()
-            link.send(pack(Open(self._models, self._path, BEAT_SECONDS)))
-            error: PrejudgeError | None = None
+            link.send(pack(Open(self._models, BEAT_SECONDS)))
             while (frame := await link.receive()) is not None:
                 member.heard = now()
-                error = self._take(member, to_driver.decode(frame)) or error
-            if error is not None:
-                raise error
+                if (error := self._take(member, to_driver.decode(frame))) is not None:
+                    raise error
         finally:
             link.kill()
             how = await link.gone()
@@ -263,6 +264,8 @@ class Pool:
             self._answered(member, message)
         elif isinstance(message, Need):
             self._begin(self._give(member, message))
+        elif isinstance(message, Hello):
+            return self._greeted(member, message.versions)
         elif isinstance(message, Opened):
             return self._opened(member, message.models)
         elif isinstance(message, (Raised, Broke)) and not message.call:
@@ -271,6 +274,19 @@ class Pool:
         elif isinstance(message, (Raised, Broke)):
             self._raised(member, message)
         return None
+
+    def _greeted(self, member: Member, theirs: Mapping[str, str]) -> PrejudgeError | None:
+        ours = versions()
+        differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+        if not differing or member.link is None:
+            return None
+        member.end("has other versions")
+        words = (f"{name} {theirs.get(name, NONE)} there and {ours.get(name, NONE)} here" for name in differing)
+        return UsageError(
+            f"{member.link.name} has other versions: {', '.join(words)}. Install the same ones on all machines.",
+            code="workers.versions",
+            differing=tuple(differing),
+        )
 
     def _opened(self, member: Member, described: dict[str, Described]) -> PrejudgeError | None:
         differing = [name for name, one in described.items() if not _alike(one, self.described[name])]

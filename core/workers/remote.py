@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from operator import attrgetter
@@ -15,14 +14,14 @@ from ..contracts.adapter import ModelAdapter, Services
 from ..contracts.canonical import encode
 from ..contracts.errors import ModelError, UsageError
 from ..contracts.records import AnyRequest, AnyResponse, Request
+from .cluster import Cluster
 from .engine import Engine
 from .local import Local
-from .options import WorkerOptions
-from .places import find_places
+from .options import LOCAL, RAY, WorkerOptions
 from .pool import Pool
 from .wire import OPERATION, Model, describe
 
-ENGINES: dict[str, type[Engine]] = {"local": Local}
+ENGINES: dict[str, type[Engine]] = {LOCAL: Local, RAY: Cluster}
 AHEAD = 1
 """Calls that wait for each worker: it need not wait for the driver, and takes one that shares with what it holds."""
 
@@ -118,9 +117,9 @@ async def _open(
             code="workers.endpoint",
         )
     records = {name: Model(_target(adapter), _options(catalogue, name)) for name, adapter in local.items()}
-    path = [one for one in sys.path if isinstance(one, str)]
     described = {name: describe(adapter) for name, adapter in local.items()}
-    pool = Pool(ENGINES[options.engine](), find_places(options), records, path, described)
+    engine = ENGINES[options.engine]()
+    pool = Pool(engine, await engine.open(options), records, described)
     return {name: Remote(name, face, pool) for name, face in local.items()}
 
 

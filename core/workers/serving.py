@@ -1,22 +1,17 @@
-"""A worker: makes the models that it is told, and answers calls until its driver is gone.
+"""`Serving`: what every worker does, whatever started it. It makes the models that it is told, and answers calls.
 
-It reads frames in a thread of its own, so that a service which blocks an adapter's thread gets its reply, and so that
-it ends at once when the pipe ends: no worker outlives its driver, however that one ended.
+It takes frames in a thread of its own, so that a service which blocks an adapter's thread gets its reply.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
-import os
-import signal
-import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import count
 from operator import attrgetter
-from typing import BinaryIO, NoReturn
 
 import msgspec
 
@@ -33,6 +28,7 @@ from .wire import (
     Described,
     End,
     Given,
+    Hello,
     Model,
     Need,
     Open,
@@ -46,10 +42,9 @@ from .wire import (
     pack_answer,
     tell,
     to_worker,
+    versions,
 )
 
-HEADER = 8
-"""Bytes of a frame's length, big-endian, in front of it."""
 KEPT_BYTES = 512 << 20
 """Bytes of images that a worker keeps; the oldest go first."""
 
@@ -75,11 +70,11 @@ class Images:
 
 
 class Serving:
-    """The models of this worker, and the pipe to the driver."""
+    """The models of this worker, and its two ways to the driver."""
 
-    def __init__(self, reading: BinaryIO, writing: int) -> None:
-        self._reading, self._writing = reading, writing
-        self._turn = threading.Lock()
+    def __init__(self, receive: Callable[[], bytes], send: Callable[[bytes], None]) -> None:
+        """`receive` waits for the next frame; `send` is called from any thread."""
+        self._receive, self._carry = receive, send
         self._needs: dict[int, Future[bytes]] = {}
         self._numbers = count(1)
         self._images = Images()
@@ -90,8 +85,8 @@ class Serving:
 
     async def work(self) -> None:
         """Serve until the driver says that it is the end."""
-        loop = asyncio.get_running_loop()
-        threading.Thread(target=self._read, args=(loop,), daemon=True).start()
+        self._send(Hello(versions()))
+        threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
         await self._ended.wait()
         for adapter in self._adapters.values():
             await adapter.aclose()
@@ -104,13 +99,12 @@ class Serving:
         return reply.result()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        while frame := read_frame(self._reading):
-            message = to_worker.decode(frame)
+        while True:
+            message = to_worker.decode(self._receive())
             if isinstance(message, Given):
                 self._settle(message)
             else:
                 loop.call_soon_threadsafe(self._take, message)
-        leave()
 
     def _settle(self, given: Given) -> None:
         reply = self._needs.pop(given.need)
@@ -132,7 +126,6 @@ class Serving:
             self._ended.set()
 
     def _open(self, message: Open) -> None:
-        sys.path[:] = message.path
         try:
             self._adapters = {name: make(model) for name, model in message.models.items()}
         except PrejudgeError as error:
@@ -185,14 +178,7 @@ class Serving:
         self._send(reply)
 
     def _send(self, message: ToDriver) -> None:
-        frame = pack(message)
-        data = memoryview(len(frame).to_bytes(HEADER, "big") + frame)
-        with self._turn:
-            try:
-                while data:
-                    data = data[os.write(self._writing, data) :]
-            except OSError:
-                leave()
+        self._carry(pack(message))
 
 
 def make(model: Model) -> ModelAdapter:
@@ -201,37 +187,3 @@ def make(model: Model) -> ModelAdapter:
     kind = attrgetter(name)(importlib.import_module(module))
     adapter: ModelAdapter = kind(msgspec.msgpack.decode(model.options, type=kind.options))
     return adapter
-
-
-def read_frame(reading: BinaryIO) -> bytes:
-    """Return the next frame; nothing at the end of the pipe. Blocks."""
-    header = reading.read(HEADER)
-    if len(header) < HEADER:
-        return b""
-    size = int.from_bytes(header, "big")
-    frame = reading.read(size)
-    return frame if len(frame) == size else b""
-
-
-def leave() -> NoReturn:
-    """End this process and those that it started, at once."""
-    with contextlib.suppress(OSError, AttributeError):
-        if os.getpgid(0) == os.getpid():
-            os.killpg(0, signal.SIGKILL)
-    os._exit(1)
-
-
-def main() -> None:
-    """Serve on standard input and output; what libraries print goes to standard error."""
-    reading, writing = os.fdopen(os.dup(0), "rb"), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    # Ctrl-C is the driver's: it ends the run in order, and with it the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    asyncio.run(_serve(reading, writing))
-    leave()
-
-
-async def _serve(reading: BinaryIO, writing: int) -> None:
-    await Serving(reading, writing).work()

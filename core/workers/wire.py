@@ -1,11 +1,15 @@
 """What driver and workers tell each other: records in MessagePack, requests and responses in their canonical encoding.
 
-No pickle: a worker on another machine is believed no more than its answers.
+None of it is a pickle: a worker is believed no more than its answers. Ray's own messages around it are pickles, so
+whoever may join a cluster of Ray may run code on all of its machines.
 """
 
 from __future__ import annotations
 
+import contextlib
+import platform
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from typing import Any, TypeAlias
 
 import msgspec
@@ -15,10 +19,13 @@ from ..contracts.adapter import OPERATIONS, Identity, Limits, ModelAdapter
 from ..contracts.canonical import decode_response, encode_response
 from ..contracts.errors import DataError, ModelError, PermanentError, PrejudgeError
 from ..contracts.records import AnyResponse, Request, Response
+from ..contracts.version import VERSION
 
 OPERATION: dict[str, type[Request]] = {name: kind for kind, name in OPERATIONS.items()}
 MEMORY = frozenset({"MemoryError", "OutOfMemoryError"})
 """Names of exceptions of which a fresh process may be free."""
+LIBRARIES = ("numpy", "torch", "transformers")
+"""Packages whose versions may change what a model computes; what an adapter knows of others is in its identity."""
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -53,8 +60,6 @@ class Open(msgspec.Struct, frozen=True, tag=True):
     """Make these models, by name."""
 
     models: dict[str, Model]
-    path: list[str]
-    """The driver's `sys.path`."""
     beat_seconds: float
 
 
@@ -85,6 +90,12 @@ class Given(msgspec.Struct, frozen=True, tag=True):
 
 class End(msgspec.Struct, frozen=True, tag=True):
     """Close the models and end."""
+
+
+class Hello(msgspec.Struct, frozen=True, tag=True):
+    """A worker's first word: the versions of what answers depend on."""
+
+    versions: dict[str, str]
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
@@ -131,10 +142,19 @@ class Beat(msgspec.Struct, frozen=True, tag=True):
 
 
 ToWorker: TypeAlias = Open | Bind | Ask | Given | End
-ToDriver: TypeAlias = Opened | Answered | Raised | Broke | Need | Beat
+ToDriver: TypeAlias = Hello | Opened | Answered | Raised | Broke | Need | Beat
 pack = msgspec.msgpack.Encoder().encode
 to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 to_driver: msgspec.msgpack.Decoder[ToDriver] = msgspec.msgpack.Decoder(ToDriver)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions, of Python and of packages, in which two processes of a run must agree."""
+    found = {"prejudge": VERSION, "Python": platform.python_version()}
+    for name in LIBRARIES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def describe(adapter: ModelAdapter) -> Described:

@@ -40,12 +40,19 @@ def key_of(number: int) -> bytes:
     return request_key(identity_digest(IDENTITY), encode(fakes.ask(f"q {number}")))
 
 
+PATIENCE = 240.0
+"""Seconds after which a test gives up; other work may keep all processors busy."""
+
+
 class CountingApi:
     """An HTTP server that answers after some milliseconds and remembers all it was asked."""
 
     def __init__(self, seconds: tuple[float, float] = (0.002, 0.01)) -> None:
         self._lock, self._asked, self._slow = threading.Lock(), Counter[int](), random.Random(4)
         self._seconds, self._busy, self._answering, self.most = seconds, 0, 0, 0
+        self._callers: dict[int, list[float]] = {}
+        self._expected, self._open = 0, threading.Event()
+        self._open.set()
         api = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,8 +60,9 @@ class CountingApi:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                number = self.path.rpartition("/")[2]
-                answer = api.answer(int(number)) if number.isdigit() else b""
+                caller, _, rest = self.path[1:].partition("/")
+                sent, _, number = rest.partition("/")
+                answer = api.answer(int(number), int(caller), float(sent)) if number.isdigit() else b""
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
@@ -83,13 +91,17 @@ class CountingApi:
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
-    def answer(self, number: int) -> bytes:
+    def answer(self, number: int, caller: int, sent: float) -> bytes:
         """Count a question, and answer it."""
         with self._lock:
             self._asked[number] += 1
             self._answering += 1
             self.most = max(self.most, self._answering)
             wait = self._slow.uniform(*self._seconds)
+            self._callers.setdefault(caller, []).append(sent)
+            if self._expected and len(self._callers) >= self._expected:
+                self._open.set()
+        assert self._open.wait(PATIENCE)
         time.sleep(wait)
         with self._lock:
             self._answering -= 1
@@ -100,6 +112,21 @@ class CountingApi:
         """Return how often each question was asked."""
         with self._lock:
             return self._asked.copy()
+
+    def hold(self, callers: int = 0) -> None:
+        """Answer nothing before so many processes have asked; 0: before `go_on`."""
+        self._expected = callers
+        self._open.clear()
+
+    def go_on(self) -> None:
+        """Answer what waits, and all that comes."""
+        self._open.set()
+
+    @property
+    def sent(self) -> list[float]:
+        """Return when each question was sent, on the clock of the machine."""
+        with self._lock:
+            return sorted(moment for moments in self._callers.values() for moment in moments)
 
     def settle(self) -> None:
         """Wait until all that was sent so far has been counted, also by callers that are dead."""
@@ -145,11 +172,14 @@ class ApiModel(ModelAdapter):
 
     async def generate(self, request: Generate) -> Generation:
         """Ask one question."""
+        sent = time.monotonic()
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
             try:
                 number = fakes.text_of(request).split()[1]
-                writer.write(f"GET /{number} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+                writer.write(
+                    f"GET /{os.getpid()}/{sent}/{number} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+                )
                 _, _, answer = (await reader.read()).partition(b"\r\n\r\n")
             finally:
                 writer.close()
@@ -245,7 +275,7 @@ class Child:
         """Return why it ended, "" if all was well, or None while it runs."""
         return self._end.read_text() if self._end.exists() else None
 
-    def wait(self, seconds: float = 60.0) -> str:
+    def wait(self, seconds: float = PATIENCE) -> str:
         """Wait for its end and return why it ended."""
         deadline = time.monotonic() + seconds
         while (problem := self.problem) is None:

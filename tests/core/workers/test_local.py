@@ -62,7 +62,7 @@ def children(parent):
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == parent and b"workers.serving" in (stat.parent / "cmdline").read_bytes():
+            if int(fields[1]) == parent and b"workers.process" in (stat.parent / "cmdline").read_bytes():
                 found.append(int(stat.parent.name))
     return found
 
@@ -174,7 +174,8 @@ def test_no_worker_outlives_its_driver(place):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--engine", "ray"], "unknown engine 'ray'"),
+        (["--engine", "spark"], "unknown engine 'spark'"),
+        (["--address", "10.0.0.1:6379"], "need --engine ray"),
         (["--workers", "0"], "0 is not in the range"),
         (["--devices", "0,1"], "no GPU"),
         (["--devices", "two"], "neither 'all' nor numbers"),

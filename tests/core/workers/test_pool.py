@@ -18,7 +18,7 @@ from prejudge.core.workers import pool as pools
 from prejudge.core.workers.engine import Engine, Link
 from prejudge.core.workers.places import Place
 from prejudge.core.workers.pool import Pool
-from prejudge.core.workers.wire import Answered, Ask, Beat, Broke, Described, End, Open, Opened, pack, to_worker
+from prejudge.core.workers.wire import Answered, Ask, Beat, Broke, Described, End, Hello, Open, Opened, pack, to_worker
 
 IDENTITY = Identity(adapter="fake", version="1", model="m")
 LIMITS = Limits(concurrency=1, batch_items=100)
@@ -41,6 +41,7 @@ class FakeLink(Link):
     async def _take(self, message):
         if isinstance(message, Open):
             identity = self._engine.identity(self._place.number)
+            self._out.put_nowait(pack(Hello(self._engine.versions(self._place.number))))
             self._out.put_nowait(pack(Opened({"m": Described(identity, LIMITS, ["embed"], {}, [])})))
         elif isinstance(message, Ask):
             texts = [decode_request(one).text for one in message.requests]
@@ -76,12 +77,15 @@ class FakeLink(Link):
 class FakeEngine(Engine):
     def __init__(self, behave=None, identity=lambda place: IDENTITY):
         self.asked, self.starts, self.identity = [], Counter(), identity
-        self.links = {}
+        self.links, self.versions = {}, lambda place: pools.versions()
 
         async def calm(link, place, texts):
             await asyncio.sleep(0.005)
 
         self.behave = behave or calm
+
+    async def open(self, options):
+        return []
 
     async def start(self, place):
         self.starts[place.number] += 1
@@ -92,7 +96,7 @@ class FakeEngine(Engine):
 @asynccontextmanager
 async def opened(engine, number=2):
     described = {"m": Described(IDENTITY, LIMITS, ["embed"], {}, [])}
-    pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, [], described)
+    pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, described)
     await pool.open()
     try:
         pool.bind("m", Services())
@@ -262,6 +266,26 @@ def test_workers_that_differ_are_refused_before_anything_is_asked():
     with pytest.raises(UsageError) as caught:
         asyncio.run(work())
     assert caught.value.code == "workers.differ" and not engine.asked
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [{"prejudge": "9.9"}, {"Python": "3.99.0"}, {"numpy": None}, {"other": "1"}],
+    ids=lambda one: next(iter(one)),
+)
+def test_a_machine_with_other_versions_is_refused_before_anything_is_asked(theirs):
+    engine, here = FakeEngine(), pools.versions()
+    there = {name: version for name, version in (here | theirs).items() if version is not None}
+    engine.versions = lambda place: there if place else here
+
+    async def work():
+        async with opened(engine):
+            raise AssertionError
+
+    with pytest.raises(UsageError) as caught:
+        asyncio.run(work())
+    assert caught.value.code == "workers.versions" and caught.value.fields["differing"] == tuple(theirs)
+    assert not engine.asked and "\n" not in str(caught.value)
 
 
 def test_a_call_that_nobody_waits_for_is_not_sent():
