@@ -101,8 +101,8 @@ def _share(number: int, machines: Sequence[Machine]) -> float:
     for share in range(int(total) // number, 0, -1):
         if sum(machine.processors // share for machine in machines) >= number:
             return float(share)
-    parts = math.ceil(number / max(1, sum(int(machine.processors) for machine in machines)))
-    return 1 / parts if parts < PARTS else 0.0
+    whole = sum(int(machine.processors) for machine in machines)
+    return 1 / math.ceil(number / whole) if PARTS * whole >= number else 0.0
 
 
 def _threads(share: int, environment: Mapping[str, str]) -> dict[str, str]:
