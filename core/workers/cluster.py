@@ -40,6 +40,8 @@ OBJECT_BYTES = 256 << 20
 """Memory for frames on their way, of a cluster for one run; Ray itself would take a third of the machine's."""
 REACH_SECONDS, CONNECT_SECONDS = 5.0, 60.0
 """Longest wait for an address to take a connection, and for a cluster to let this process in."""
+STARTS = 3
+"""Attempts to start Ray, which gives its own processes 30 s: too few on a machine that is busy with other work."""
 REAP_SECONDS = 3.0
 """Time in which an actor that was told to end does so, unless it is halted."""
 SHOWN = 300
@@ -188,7 +190,13 @@ class Cluster(Engine):
         level = log.level
         log.setLevel(logging.ERROR)  # it says at each start that its token keeps others out
         try:
-            self._init(LOCAL_CLUSTER, object_store_memory=OBJECT_BYTES, include_dashboard=False)
+            for left in reversed(range(STARTS)):
+                try:
+                    return self._init(LOCAL_CLUSTER, object_store_memory=OBJECT_BYTES, include_dashboard=False)
+                except Exception as error:
+                    if not left or "timed out" not in str(error):
+                        raise
+                    self._ray.shutdown()
         except Exception as error:  # whatever keeps Ray from starting, the user is to read it
             raise UsageError(f"Ray cannot be started on this machine: {_words(error)}.", code="workers.start") from None
         finally:
