@@ -82,7 +82,7 @@ class Course(msgspec.Struct, frozen=True):
         for name, (metric, options) in metrics.items():
             if all(one.metric != name for one in self.followed.values()):
                 continue
-            for key, rows in _parts(metric.units(observations, options)):
+            for key, rows in parts_of(metric.units(observations, options)):
                 if (one := self.followed.get(key)) is not None and one.metric == name:
                     found[key] = _means(one, rows, order)
         return found
@@ -130,7 +130,7 @@ def course_of(
         made = metric.compute(frame, options)
         there |= dict.fromkeys(f"{e.metric} (by {', '.join(e.group) or 'nothing'})" for e in made)
         every = {key_of(e.metric, e.group): e for e in made if wanted(e)}
-        rows = {key: part for key, part in _parts(metric.units(frame, options)) if key in every}
+        rows = {key: part for key, part in parts_of(metric.units(frame, options)) if key in every}
         ensure_means(every, rows)
         _ensure_bounded(rows)
         blank |= every
@@ -152,8 +152,8 @@ def course_of(
     return Course(chosen, chosen in ways, tuple(levels), counts, followed)
 
 
-def _parts(units: pl.DataFrame | None) -> Iterator[tuple[Key, pl.DataFrame]]:
-    """Yield the rows of every estimate that is a mean."""
+def parts_of(units: pl.DataFrame | None) -> Iterator[tuple[Key, pl.DataFrame]]:
+    """Yield the rows of every estimate that is a mean, with the key of the estimate."""
     if units is None or units.is_empty():
         return
     factors = [name for name in units.columns if name not in (*UNIT_COLUMNS, *CROSSED)]

@@ -1,0 +1,151 @@
+"""Correct the estimates of a run: the corrected value stands in the facts of each, and the raw one stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..anytime.units import Key
+from ..catalogue.study import Catalogue
+from ..compare.pair import key_of
+from ..contracts.corrected import CORRECTED, RAW, Correction, correction_of
+from ..contracts.errors import UnknownNameError, UsageError
+from ..scoring.score import Scores
+from ..view.labels import Sample
+from .labels import told_of
+from .matrix import Matrix, by_matrix
+from .powered import powered
+from .rows import Changed, changes
+from .verdicts import Judged, judged
+
+T = TypeVar("T", Changed, Judged)
+LABELS = "prediction-powered inference (PPI++), by {n} labels of people"
+MATRIX = "Rogan-Gladen, by an error matrix of {n} answers"
+
+
+def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> Scores:
+    """Return the run with its estimates corrected by the labels of a sample of its answers.
+
+    Raises:
+        UsageError: the labels are too few, no random sample, or of other answers; no estimate reads what was labelled.
+    """
+    told = told_of(sample, scores)
+
+    def one(changed: Changed, level: float) -> Correction:
+        assert changed.rows is not None and changed.labelled is not None
+        found = powered(changed.rows, changed.labelled, level, changed.step)
+        low, high = np.clip([found.low, found.high], *changed.ends)
+        n = len(changed.labelled.rows)
+        return Correction(
+            value=float(np.clip(found.value, *changed.ends)),
+            low=float(low),
+            high=float(high),
+            level=level,
+            method=LABELS.format(n=f"{n:,}"),
+            labels=n,
+            closer=CORRECTED if found.closer else RAW,
+        )
+
+    made = {name: changes(catalogue, scores, name, told) for name in scores.metrics}
+    return _with(scores, made, told.design.verdict, one)
+
+
+def correct_by_matrix(catalogue: Catalogue, scores: Scores, matrix: Matrix, column: str = "") -> Scores:
+    """Return the run with its shares, and differences of shares, corrected by a known error matrix.
+
+    `column` names the outcome that has the errors; by default the one with the labels of the matrix.
+
+    Raises:
+        UsageError: no outcome has these labels, or several; no estimate reads it.
+    """
+    column = column or _column_of(scores, matrix)
+    if column not in scores.frame.columns:
+        raise UnknownNameError("outcome", column, scores.frame.columns)
+
+    def one(found: Judged, level: float) -> Correction:
+        assert found.rows is not None and found.cells is not None
+        counts = [matrix.counts[key] for key in found.keys]
+        made = by_matrix(found.rows, found.of_label, found.cells, counts, level)
+        n = int(sum(own.sum() for own in counts))
+        return Correction(
+            value=made.value,
+            low=made.low,
+            high=made.high,
+            level=level,
+            method=MATRIX.format(n=f"{n:,}"),
+            closer=CORRECTED if made.closer else RAW,
+        )
+
+    every = {name: judged(catalogue, scores, name, matrix, column) for name in scores.metrics}
+    return _with(scores, every, column, one)
+
+
+def _column_of(scores: Scores, matrix: Matrix) -> str:
+    frame = scores.frame
+    fit = []
+    for name in frame.columns:
+        levels = frame[name].drop_nulls().unique()
+        words = {str(level).lower() if isinstance(level, bool) else str(level) for level in levels.head(3)}
+        if words and words <= set(matrix.levels):
+            fit.append(name)
+    if len(fit) != 1:
+        found = ", ".join(fit) or "none"
+        raise UsageError(
+            f"the labels of the matrix are {' and '.join(matrix.levels)}, and these outcomes have them: {found}. Name "
+            "the one that has the errors with --outcome.",
+            code="annotation.column",
+        )
+    return fit[0]
+
+
+def _with(
+    scores: Scores, made: Mapping[str, Mapping[Key, T]], column: str, correct: Callable[[T, float], Correction]
+) -> Scores:
+    """Return the run with the corrections of all estimates beside them.
+
+    Raises:
+        UsageError: there is none, with the reason of the first.
+    """
+    estimates, first, done = dict[str, Any](), dict[str, str](), 0
+    for name, every in scores.estimates.items():
+        own = []
+        for estimate in every:
+            changed = made[name].get(key_of(estimate.metric, estimate.group))
+            if changed is None or estimate.value is None:
+                own.append(estimate)
+                continue
+            found = _corrected(changed, estimate.interval.level, correct)
+            first.setdefault(found.code, found.why)
+            done += found.value is not None
+            own.append(found.added_to(estimate))
+        estimates[name] = own
+    if not done:
+        code, why = next(((code, why) for code, why in first.items() if code), ("", ""))
+        why = why or f"no mean of rows, or difference of two, is computed from {column!r}"
+        raise UsageError(f"nothing can be corrected: {why}.", code=code or "annotation.unused")
+    by_key = {(e.metric, repr(e.group)): e for own in estimates.values() for e in own}
+    headline = tuple(by_key.get((e.metric, repr(e.group)), e) for e in scores.headline)
+    return msgspec.structs.replace(scores, estimates=estimates, headline=headline)
+
+
+def _corrected(changed: T, level: float, correct: Callable[[T, float], Correction]) -> Correction:
+    if changed.rows is None:
+        return Correction(code=changed.code, why=changed.why)
+    try:
+        return correct(changed, level)
+    except UsageError as error:
+        return Correction(code=error.code, why=str(error).rstrip("."))
+
+
+def frame(scores: Scores) -> pl.DataFrame:
+    """Return a row per estimate that was to be corrected: raw value and interval, and the fields of `Correction`."""
+    rows = []
+    for e in (one for every in scores.estimates.values() for one in every):
+        if (found := correction_of(e)) is not None:
+            own = {"corrected" if k == "value" else k: v for k, v in msgspec.structs.asdict(found).items()}
+            rows.append({"metric": e.metric, **e.group, "raw": e.value, "raw_low": e.low, "raw_high": e.high} | own)
+    return pl.DataFrame(rows, infer_schema_length=None)

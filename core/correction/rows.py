@@ -1,0 +1,303 @@
+"""The rows of a run's estimates, and what labels of answers change in them: the metric itself says, asked again.
+
+A label takes the place of the verdict of one answer, and the metric gives its rows anew. What a row has changed by is
+the label's doing, whatever the metric computes from a verdict. Where a row has several answers, such as a pair, at most
+one of them is replaced at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ..anytime.units import Key, parts_of
+from ..catalogue.plugins import blamed
+from ..catalogue.study import Catalogue
+from ..compare.pair import key_of, units_of
+from ..contracts import CROSSED, Metric
+from ..contracts.errors import PrejudgeError, UsageError
+from ..scoring.score import Scores
+from .labels import Told, inside
+from .powered import Codes, Labelled, Rows
+
+TRIAL = "trial"
+PLACE, ROUND = "_place", "_round"
+MOST_ROUNDS = 50
+MOST_STEPS = 20
+"""Values that a verdict can give a row; with more it is a number, of which a label is seldom exactly the same."""
+TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
+
+
+class Changed(NamedTuple):
+    """An estimate's rows and labels; or why it cannot be corrected."""
+
+    rows: Rows | None = None
+    labelled: Labelled | None = None
+    step: float = 0.0
+    ends: tuple[float, float] = (-np.inf, np.inf)
+    """The least and the greatest that the estimate can be."""
+    code: str = ""
+    why: str = ""
+
+
+def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict[Key, Changed]:
+    """Return what labels change in every estimate of a metric that is a mean of rows, or the difference of two.
+
+    Raises:
+        UsageError: the labels are of other answers, or the metric does not read what was labelled.
+    """
+    metric, options = scores.metrics[name]
+    observations = scores.seen_by(metric).with_row_index(PLACE)
+    units = units_of(catalogue, scores, name)
+    if units is None:
+        return {}
+    column = told.design.verdict
+    if column not in observations.columns or column == "status":
+        return {}
+    answers = _answers(observations, told)
+    owner = catalogue.plugins.offers["metric"][name].plugin
+    seen = _Seen(metric, options, owner, observations, column)
+    read = seen.read_by(units.frame, told.labels)
+    identity = identity_of(observations, units.frame)
+    if identity is None or not read:
+        return {}
+    answers = answers.join(observations.select(PLACE, pl.col(identity).cast(pl.String).alias("unit")), on=PLACE)
+    moved = seen.moved(units.frame, answers)
+    covered = inside(told.design, observations)
+    single = observations[identity].n_unique() == observations.height
+    within = _Within(observations, answers, column, identity, covered, single)
+    found = {}
+    for key, part in parts_of(units.frame):
+        if key in read:
+            found[key] = within.changed(key, part, moved.get(key, {}))
+    return found
+
+
+def _answers(observations: pl.DataFrame, told: Told) -> pl.DataFrame:
+    """Return the labelled answers with their places among the observations.
+
+    Raises:
+        UsageError: there is one that the run has not.
+    """
+    known = observations.select(PLACE, TRIAL, pl.col("key").bin.encode("hex").alias("key"), "status")
+    found = told.frame.join(known, on=[TRIAL, "key"], how="left", maintain_order="left")
+    # A sample may be of several stages; only those of this one are labelled for it.
+    strange = found.filter(pl.col(PLACE).is_null())
+    if strange.height == found.height:
+        raise UsageError(
+            f"none of the {found.height:,} labels is of an answer of this run, such as {strange[TRIAL][0]!r}: they "
+            "correct nothing here.",
+            code="annotation.other-run",
+        )
+    return found.filter(pl.col(PLACE).is_not_null() & (pl.col("status") == "ok"))
+
+
+def identity_of(observations: pl.DataFrame, units: pl.DataFrame) -> str | None:
+    """Return the column of observations that names the rows of estimates: the trial, a pair, a template."""
+    wanted = set(units["unit"])
+    named = [TRIAL, *(name for name in observations.columns if observations.schema[name] == pl.String)]
+    fit = [name for name in dict.fromkeys(named) if wanted <= set(observations[name].cast(pl.String))]
+    return max(fit, key=lambda name: observations[name].n_unique(), default=None)
+
+
+class _Seen(NamedTuple):
+    """A metric and what it sees."""
+
+    metric: Metric
+    options: Any
+    owner: str
+    observations: pl.DataFrame
+    column: str
+
+    def with_labels(self, labels: Mapping[int, str]) -> pl.DataFrame:
+        """Return the units with other verdicts, by place.
+
+        Raises:
+            UsageError: the metric takes none of the labels for a verdict.
+        """
+        series = self.observations[self.column]
+        values = series.to_list()
+        for place, label in labels.items():
+            values[place] = as_verdict(label, series.dtype, self.column)
+        try:
+            told = self.observations.with_columns(pl.Series(self.column, values, dtype=series.dtype)).drop(PLACE)
+            with blamed(self.owner, "units with labels"):
+                found = self.metric.units(told, self.options)
+        except PrejudgeError as error:
+            raise UsageError(
+                f"the labels are no values of {self.column!r} that its metric can read: {error}",
+                code="annotation.label",
+            ) from None
+        assert found is not None
+        return found
+
+    def read_by(self, units: pl.DataFrame, labels: tuple[str, ...]) -> set[Key]:
+        """Return the estimates that read the column: another verdict everywhere changes them."""
+        series = self.observations[self.column]
+        levels = series.drop_nulls().unique(maintain_order=True).to_list()
+        words = [str(level).lower() if isinstance(level, bool) else str(level) for level in levels]
+        words = list(dict.fromkeys([*words, *labels]))
+        turned: set[Key] = set()
+        for shift in range(1, min(len(words), 4)):
+            other = {word: words[(n + shift) % len(words)] for n, word in enumerate(words)}
+            replaced = {
+                place: other[str(value).lower() if isinstance(value, bool) else str(value)]
+                for place, value in enumerate(series.to_list())
+                if value is not None
+            }
+            turned |= set(_differing(units, self.with_labels(replaced)))
+        return turned
+
+    def moved(self, units: pl.DataFrame, answers: pl.DataFrame) -> dict[Key, dict[tuple[int, int], float | None]]:
+        """Return by estimate what each label changes: by its place and the sign of the row; None: it takes it out."""
+        series = self.observations[self.column]
+        wrong = [
+            (place, label, unit)
+            for place, label, unit in answers.select(PLACE, "label", "unit").iter_rows()
+            if series[place] != as_verdict(label, series.dtype, self.column)
+        ]
+        found: dict[Key, dict[tuple[int, int], float | None]] = {}
+        for part in _rounds(wrong):
+            places = {unit: place for place, _, unit in part}
+            after = self.with_labels({place: label for place, label, _ in part})
+            for key, own in _differing(units, after).items():
+                for (unit, sign), change in own.items():
+                    if unit in places:
+                        found.setdefault(key, {})[places[unit], sign] = change
+        return found
+
+
+def _rounds(wrong: list[tuple[int, str, str]]) -> Iterator[list[tuple[int, str, str]]]:
+    """Yield parts in which no row has two labels."""
+    by_unit: dict[str, int] = {}
+    parts: list[list[tuple[int, str, str]]] = []
+    for one in wrong:
+        number = by_unit.get(one[2], 0)
+        by_unit[one[2]] = number + 1
+        if number == len(parts):
+            parts.append([])
+        parts[number].append(one)
+    if len(parts) > MOST_ROUNDS:
+        raise UsageError(
+            f"a row of this metric has more than {MOST_ROUNDS} labelled answers: nothing is corrected.",
+            code="annotation.rows",
+        )
+    yield from parts
+
+
+def _differing(before: pl.DataFrame, after: pl.DataFrame) -> dict[Key, dict[tuple[str, int], float | None]]:
+    """Return the rows that differ, by estimate, unit and sign: by how much, or None for one that has no value now."""
+    aside = ("value", "status", "cluster", "least", "greatest", *CROSSED)
+    others = [name for name in before.columns if name not in aside]
+    ok = pl.col("status") == "ok"
+    first, second = (f.filter(ok & pl.col("value").is_not_null()) for f in (before, after))
+    # A unit may have several rows on one side.
+    first, second = (f.with_columns(pl.int_range(pl.len()).over(others).alias(ROUND)) for f in (first, second))
+    joined = first.join(
+        second.select(*others, ROUND, pl.col("value").alias("now")), on=[*others, ROUND], how="left", nulls_equal=True
+    )
+    changed = joined.filter(pl.col("now").is_null() | (pl.col("now") != pl.col("value")))
+    factors = [name for name in others if name not in ("metric", "unit", "sign")]
+    found: dict[Key, dict[tuple[str, int], float | None]] = {}
+    for row in changed.iter_rows(named=True):
+        own = found.setdefault(key_of(row["metric"], {name: row[name] for name in factors}), {})
+        own[row["unit"], row["sign"]] = None if row["now"] is None else row["now"] - row["value"]
+    return found
+
+
+class _Within(NamedTuple):
+    """What the rows of one estimate are made from."""
+
+    observations: pl.DataFrame
+    answers: pl.DataFrame
+    """The labelled ones."""
+    column: str
+    identity: str
+    covered: pl.Series | None
+    """Which observations the sample was drawn from."""
+    single: bool
+    """Whether a row is one answer."""
+
+    def changed(self, key: Key, part: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]) -> Changed:
+        """Return the rows of an estimate, and the labels of the answers behind them."""
+        ok = part.filter((pl.col("status") == "ok") & pl.col("value").is_not_null()).with_row_index("_row")
+        own = self._behind(ok, dict(key[1]))
+        if self.covered is None or not self.covered.gather(own[PLACE]).all():
+            why = "the sample was not drawn from all answers that this number is of"
+            return Changed(code="annotation.filtered", why=why)
+        if any(moved.get((place, 1), 0.0) is None or moved.get((place, -1), 0.0) is None for place in own[PLACE]):
+            return Changed(code="annotation.rows", why="a label takes an answer out of this number")
+        single = self.single and ok["unit"].is_unique().all()
+        verdicts = None
+        if single:
+            known = own.join(ok.select("unit", "_row"), on="unit").sort("_row")
+            places = known[PLACE].to_numpy()
+            verdicts = codes_of(self.observations[self.column].gather(places).cast(pl.String))
+        rows = Rows(ok["value"].to_numpy(), ok["sign"].to_numpy().astype(np.float64), ways_in(ok), verdicts)
+        labelled = self._labelled(ok, own, moved)
+        ends = _ends(ok)
+        levels = np.unique(np.concatenate([rows.values, rows.values[labelled.rows] + labelled.changes]).round(12))
+        step = float(np.diff(levels).min()) if 1 < len(levels) <= MOST_STEPS else 0.0
+        if len(levels) == 1 and np.isfinite(ends[1] - ends[0]):
+            step = ends[1] - ends[0]
+        return Changed(rows, labelled, step, ends)
+
+    def _behind(self, ok: pl.DataFrame, group: Mapping[str, Any]) -> pl.DataFrame:
+        """Return the observations behind the rows."""
+        fits = pl.col("unit").is_in(ok["unit"].unique().to_list())
+        for name, level in group.items():
+            if name in self.observations.columns:
+                fits &= pl.col(name).cast(pl.String) == (str(level).lower() if isinstance(level, bool) else str(level))
+        named = self.observations.with_columns(pl.col(self.identity).cast(pl.String).alias("unit"))
+        return named.filter(fits & (pl.col("status") == "ok")).select(PLACE, "unit")
+
+    def _labelled(self, ok: pl.DataFrame, own: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]) -> Labelled:
+        there = self.answers.join(own.select(PLACE), on=PLACE, how="semi").select(PLACE, "unit", "chance")
+        joined = there.join(ok.select("unit", "sign", "_row"), on="unit", how="inner", maintain_order="left")
+        changes = [moved.get((place, sign), 0.0) or 0.0 for place, sign in joined.select(PLACE, "sign").iter_rows()]
+        return Labelled(
+            joined["_row"].to_numpy().astype(np.int64),
+            np.array(changes, dtype=np.float64),
+            np.minimum(joined["chance"].to_numpy().astype(np.float64), 1.0),
+        )
+
+
+def ways_in(ok: pl.DataFrame) -> tuple[Codes, ...]:
+    """Return the clusters of rows; none where each is its own."""
+    found = [codes_of(ok[name].cast(pl.String)) for name in ("row", "cluster") if name in ok.columns]
+    return tuple(way for way in found if int(way.max()) + 1 < ok.height)
+
+
+def codes_of(values: pl.Series) -> Codes:
+    """Return a number from 0 for each level."""
+    return np.asarray(values.fill_null("").rank("dense").to_numpy(), dtype=np.int64) - 1
+
+
+def _ends(ok: pl.DataFrame) -> tuple[float, float]:
+    """Return the least and the greatest that the estimate can be."""
+    least, greatest = ok["least"].min(), ok["greatest"].max()
+    if least is None or greatest is None or ok["least"].null_count() or ok["greatest"].null_count():
+        return -np.inf, np.inf
+    low, high = float(least), float(greatest)  # type: ignore[arg-type]  # numbers
+    return (low, high) if ok["sign"].n_unique() == 1 and ok["sign"][0] > 0 else (low - high, high - low)
+
+
+def as_verdict(label: str, dtype: Any, column: str) -> Any:
+    """Return a label as a value of the column that was labelled.
+
+    Raises:
+        UsageError: it is none.
+    """
+    low = label.strip().lower()
+    try:
+        if dtype == pl.Boolean:
+            return {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}[low]
+        return int(low) if dtype.is_integer() else float(low) if dtype.is_float() else label
+    except (KeyError, ValueError):
+        raise UsageError(
+            f"the label {label!r} is no value of {column!r}, which is {dtype}. Draw a sample whose labels are.",
+            code="annotation.label",
+        ) from None
