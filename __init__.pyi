@@ -7,6 +7,7 @@ from .core.api import Decided as Decided
 from .core.api import Detectable as Detectable
 from .core.api import Multiverse as Multiverse
 from .core.api import Run as Run
+from .core.api import Sample as Sample
 from .core.api import Settings as Settings
 from .core.api import Variance as Variance
 from .core.api import aconverge as aconverge
@@ -15,7 +16,9 @@ from .core.api import arun as arun
 from .core.api import avary as avary
 from .core.api import compare as compare
 from .core.api import converge as converge
+from .core.api import corrected as corrected
 from .core.api import decide as decide
+from .core.api import draw_sample as draw_sample
 from .core.api import import_scores as import_scores
 from .core.api import load as load
 from .core.api import multiverse as multiverse

@@ -30,6 +30,7 @@ from .converge import Convergence, cases_of, evidence_frame, write_convergence
 from .converge import converge as judge_methods
 from .converge.cases import OF_THE_METHOD
 from .converge.words import conclusion as said_of
+from .correction import corrected_run
 from .engine.batch.options import SENTINELS, BatchOptions
 from .engine.budget import Caps
 from .engine.manifest import manifest_of
@@ -67,6 +68,10 @@ from .variance import VarianceOptions, component_rows, design_rows, write_varian
 from .variance import charts as variance_charts
 from .variance import conclusion as variance_in_words
 from .variance import variance as analyse_variance
+from .view.labels import Sample as Sample
+from .view.room import Room
+from .view.taking import Wanted
+from .view.taking import draw_sample as draw
 from .workers.options import worker_options
 
 if TYPE_CHECKING:
@@ -515,6 +520,75 @@ def score(name: str = "latest", settings: Settings | None = None, assignments: M
     settings = settings or Settings()
     with Store(settings.store, writable=False) as store:
         return _scored(Catalogue.load(settings.registry), store, name, settings, assignments)
+
+
+def corrected(
+    run: str | Run,
+    labels: str | Path | Sample | None = None,
+    matrix: str | None = None,
+    outcome: str = "",
+    settings: Settings | None = None,
+) -> Run:
+    """Correct the numbers of a run for the errors of its reader or judge, and write its report with both.
+
+    `Run.estimates` has the raw value as ever, and beside it `corrected`, `corrected_low`, `corrected_high`,
+    `corrected_method`, or `corrected_code` and `corrected_why` where an estimate cannot be corrected.
+
+    Args:
+        run: a run or its name.
+        labels: a sample of its answers that people labelled (`draw_sample`, `prejudge view`), or its folder:
+            prediction-powered inference (PPI++).
+        matrix: instead of labels, a CSV file with the known errors: `verdict`, `label`, `n`, and factors in which
+            errors differ (Rogan and Gladen).
+        outcome: the outcome that has the errors of the matrix; by default the one with its labels.
+        settings: paths of the store, the registry and the report.
+
+    Raises:
+        UsageError: nothing can be corrected: labels are too few, not drawn at random, or of other answers.
+    """
+    settings, given = settings or Settings(), labels.folder if isinstance(labels, Sample) else labels
+    catalogue = Catalogue.load(settings.registry)
+    with Store(settings.store, writable=False) as store:
+        scores = run.scores if isinstance(run, Run) else score_run(catalogue, store, run)
+        done = corrected_run(catalogue, scores, given, matrix, outcome)
+        return Run(done, write_output(done, store, Path(settings.runs), settings.leave_out))
+
+
+def draw_sample(
+    run: str,
+    outcome: str,
+    labels: Sequence[str],
+    n: int = 200,
+    *,
+    cells: Sequence[str] = (),
+    question: str = "",
+    seed: int | None = None,
+    samples: str | Path = "samples",
+    settings: Settings | None = None,
+) -> Sample:
+    """Draw a random sample of a run's answers to be labelled by people, as `prejudge view` does.
+
+    People label it with `prejudge view --label FOLDER`; `Sample.add(person, item, label)` keeps labels from elsewhere.
+
+    Args:
+        run: its name.
+        outcome: the outcome of the reader or judge that the labels check.
+        labels: what people can say, as values of the outcome.
+        n: answers to draw.
+        cells: factors within whose levels it is drawn, such as the groups that are compared.
+        question: what people are asked.
+        seed: of the draw; by default any.
+        samples: the folder for samples.
+        settings: paths of the store and the registry.
+
+    Raises:
+        UsageError: the outcome has no levels, or nothing can be drawn.
+    """
+    settings = settings or Settings()
+    wanted = Wanted(verdict=outcome, labels=tuple(labels), n=n, cells=tuple(cells), question=question, seed=seed or 0)
+    with Store(settings.store, writable=False) as store:
+        room = Room(store, Catalogue.load(settings.registry), Path(settings.runs))
+        return draw(room, get_run(store, run), Path(samples), wanted)
 
 
 def compare(*names: str, settings: Settings | None = None, options: CompareOptions | None = None) -> Compared:

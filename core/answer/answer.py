@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ..catalogue.study import SUBJECT
 from ..contracts.sizes import SURE, State
 from ..scoring.score import Scores
+from .corrected import corrected_words
 from .lost import mend_words, missing_words
 from .records import Answer, Reply
-from .replies import asked_of, questions_over, reply_of, rows_of
+from .replies import Asked, asked_of, questions_over, reply_of, rows_of
 
 PRELIMINARY = "The run is not complete: {done:,} of {planned:,} questions were asked. The verdicts may change."
 NONE = "No number could be computed. " + SURE
@@ -19,7 +22,7 @@ def answer_of(scores: Scores) -> Answer:
     question = study.summary or study.title or study.name
     asked = asked_of(study.questions, question, questions_over(scores.estimates, scores.headline))
     replies = tuple(
-        reply_of(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
+        _reply(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
     )
     rows, left = rows_of(asked)
     identity = scores.manifest.identities.get(SUBJECT)
@@ -33,6 +36,11 @@ def answer_of(scores: Scores) -> Answer:
         mend=mend_words(scores),
         preliminary=_preliminary(scores),
     )
+
+
+def _reply(one: Asked, scores: Scores) -> Reply:
+    reply = reply_of(one, scores)
+    return msgspec.structs.replace(reply, more=(*reply.more, *corrected_words(one.answering)))
 
 
 def _preliminary(scores: Scores) -> str:

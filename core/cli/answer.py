@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..answer import Answer, Row
+from ..answer.corrected import corrected_cell, is_corrected
 from ..answer.records import UNBIASED
 from .outlet import visible
 
@@ -45,17 +46,20 @@ def answer_table(answer: Answer) -> Table:
     for name in ("measure", *(["for"] if told else [])):
         table.add_column(name)
     unbiased = any(row.number.reference == UNBIASED for row in answer.rows)
-    for name in ("value", "interval", *(["unbiased"] if unbiased else [])):
+    corrected = is_corrected([row.estimate for row in answer.rows])
+    middle = [*(["corrected"] if corrected else []), *(["unbiased"] if unbiased else [])]
+    for name in ("value", "interval", *middle):
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for row in answer.rows:
-        table.add_row(*_cells(row, told=told, unbiased=unbiased))
+        table.add_row(*_cells(row, told=told, corrected=corrected, unbiased=unbiased))
     return table
 
 
-def _cells(row: Row, *, told: bool, unbiased: bool) -> tuple[str, ...]:
+def _cells(row: Row, *, told: bool, corrected: bool, unbiased: bool) -> tuple[str, ...]:
     number = row.number
     value = number.short.replace(number.unit, SHORT.get(number.unit, number.unit)) if number.unit else number.short
     about = (row.about or "all",) if told else ()
     expected = (number.expected,) if unbiased else ()
-    return (row.label, *about, value, number.spread, *expected, row.verdict)
+    beside = (corrected_cell(row.estimate),) if corrected else ()
+    return (row.label, *about, value, number.spread, *beside, *expected, row.verdict)

@@ -10,12 +10,14 @@ from typing import Any
 import click
 
 from ..catalogue.study import Catalogue
+from ..correction import corrected_run
 from ..scoring.score import score as score_run
 from ..scoring.score import score_published
 from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
 from .results import deliver, scored_again
 from .shared import (
+    correction_options,
     leave_out_option,
     published_option,
     read_assignments,
@@ -31,6 +33,7 @@ from .shared import (
 @run_argument
 @click.option("--scores", default=None, metavar="FILE", help="Measure published scores; NAME is then the study.")
 @click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle, without a store.")
+@correction_options
 @set_option
 @store_option
 @runs_option
@@ -40,18 +43,27 @@ from .shared import (
 def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: Any) -> int:
     """Score the run NAME (default: the latest) again from the store. No model is loaded or asked."""
     catalogue = Catalogue.load(registry)
+    given = {name: where.pop(name) for name in ("labels", "matrix", "outcome")}
     if (bundle := where.pop("bundle")) is not None:
-        return score_bundle(catalogue, bundle, where, read_assignments(assignments, None))
+        return score_bundle(catalogue, bundle, where, read_assignments(assignments, None), given)
     if scores is not None:
         published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
-        return deliver(published, None, where)
+        return deliver(corrected_run(catalogue, published, **given), None, where)
     with scored_again(name, where | {"registry": registry}), Store(where["store"], writable=False) as store:
-        return deliver(score_run(catalogue, store, name, read_assignments(assignments, None)), store, where)
+        found = score_run(catalogue, store, name, read_assignments(assignments, None))
+        return deliver(corrected_run(catalogue, found, **given), store, where)
 
 
-def score_bundle(catalogue: Catalogue, path: str, where: Mapping[str, Any], assignments: Mapping[str, Any]) -> int:
+def score_bundle(
+    catalogue: Catalogue,
+    path: str,
+    where: Mapping[str, Any],
+    assignments: Mapping[str, Any],
+    correction: Mapping[str, Any],
+) -> int:
     """Score the run in a bundle with a temporary store."""
     folder = tempfile.TemporaryDirectory(prefix="prejudge-")
     with folder as place, Bundle(path) as bundle, Store(Path(place) / "bundle.db") as store:
         run = import_bundle(store, bundle).run
-        return deliver(score_run(catalogue, store, run, assignments), store, where)
+        scores = score_run(catalogue, store, run, assignments)
+        return deliver(corrected_run(catalogue, scores, **correction), store, where)

@@ -125,6 +125,21 @@ published_option = click.option(
     metavar="MODEL",
     help="Set the values published for this model beside the run; `all`: for every model. Repeatable.",
 )
+_CORRECTION = (
+    click.option(
+        "--labels",
+        default=None,
+        metavar="FOLDER",
+        help="Correct the numbers by the labels of this sample, which `prejudge view` drew.",
+    ),
+    click.option(
+        "--matrix",
+        default=None,
+        metavar="FILE",
+        help="Correct shares by this error matrix: CSV with verdict, label, n, and factors in which errors differ.",
+    ),
+    click.option("--outcome", default="", metavar="NAME", help="The outcome that has the errors of --matrix."),
+)
 leave_out_option = click.option(
     "--leave-out",
     "leave_out",
@@ -140,6 +155,13 @@ progress_option = click.option(
     help="Format of the progress on standard error. auto: bars on a terminal, otherwise lines.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+
+
+def correction_options(command: F) -> F:
+    """Add the options by which numbers are corrected for the errors of a reader or judge."""
+    for option in reversed(_CORRECTION):
+        command = option(command)
+    return command
 
 
 def again_words(where: Mapping[str, Any]) -> str:

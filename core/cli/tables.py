@@ -12,6 +12,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate
 from ..contracts.options import parse_assignments
+from ..correction import corrected_run
 from ..gate import selects
 from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..report.place import own_file
@@ -20,6 +21,7 @@ from ..scoring.score import Scores, estimates_frame, score
 from ..store import Store
 from .outlet import echo
 from .shared import (
+    correction_options,
     read_assignments,
     registry_option,
     run_argument,
@@ -57,6 +59,7 @@ from .shared import (
     "Repeatable.",
 )
 @click.option("--out", default=None, metavar="FILE", help="The file to write. Default: RUN-estimates.csv and so on.")
+@correction_options
 @set_option
 @store_option
 @runs_option
@@ -78,8 +81,10 @@ def export(
     To share a whole run with its answers, use `prejudge cache export`.
     """
     given = read_assignments(assignments, None)
+    catalogue = Catalogue.load(where["registry"])
     with Store(where["store"], writable=False) as opened:
-        scores = score(Catalogue.load(where["registry"]), opened, name, given)
+        scores = score(catalogue, opened, name, given)
+    scores = corrected_run(catalogue, scores, where["labels"], where["matrix"], where["outcome"])
     if what == "estimates":
         say_own_options(Path(where["runs"]) / scores.run.name, given)
     data = _encoded(scores, cast("Format", kind), what, metrics, parse_assignments(groups))

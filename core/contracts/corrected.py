@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from .estimates import Estimate
+from .records import Scalar
 
 PREFIX = "corrected"
 RAW, CORRECTED = "raw", "corrected"
@@ -33,12 +34,12 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
         """Return the estimate with this beside it."""
         fields = msgspec.structs.asdict(self).items()
         own = {f"{PREFIX}_{name}": value for name, value in fields if value is not None and value != ""}
-        return estimate.replace(facts={**without(estimate).facts, **own})
+        return estimate.replace(facts=plain_facts(estimate) | own)
 
 
-def without(estimate: Estimate) -> Estimate:
-    """Return the estimate without a correction."""
-    return estimate.replace(facts={k: v for k, v in estimate.facts.items() if not k.startswith(f"{PREFIX}_")})
+def plain_facts(estimate: Estimate) -> dict[str, Scalar]:
+    """Return the facts without those of a correction."""
+    return {name: value for name, value in estimate.facts.items() if not name.startswith(f"{PREFIX}_")}
 
 
 def correction_of(estimate: Estimate) -> Correction | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,8 +17,8 @@ from ..contracts.corrected import CORRECTED, RAW, Correction, correction_of
 from ..contracts.errors import UnknownNameError, UsageError
 from ..scoring.score import Scores
 from ..view.labels import Sample
-from .labels import told_of
-from .matrix import Matrix, by_matrix
+from .labels import sample_at, told_of
+from .matrix import Matrix, by_matrix, read_matrix
 from .powered import powered
 from .rows import Changed, changes
 from .verdicts import Judged, judged
@@ -25,6 +26,32 @@ from .verdicts import Judged, judged
 T = TypeVar("T", Changed, Judged)
 LABELS = "prediction-powered inference (PPI++), by {n} labels of people"
 MATRIX = "Rogan-Gladen, by an error matrix of {n} answers"
+
+
+def corrected_run(
+    catalogue: Catalogue, scores: Scores, labels: str | Path | None = None, matrix: str | None = None, outcome: str = ""
+) -> Scores:
+    """Return a run with its estimates corrected by labels, or by an error matrix; as it is without either.
+
+    Args:
+        catalogue: Of the run's study.
+        scores: The run.
+        labels: The folder of a sample.
+        matrix: A CSV file, see `read_matrix`.
+        outcome: The outcome that has the errors of the matrix; by default the one with its labels.
+
+    Raises:
+        UsageError: nothing can be corrected, and why; or both are given.
+        DataError: a file cannot be read.
+    """
+    if labels is not None and matrix is not None:
+        raise UsageError(
+            "labels and an error matrix are given. Labels of this run say more: leave the matrix out.",
+            code="options.conflict",
+        )
+    if labels is not None:
+        return correct_by_labels(catalogue, scores, sample_at(labels))
+    return scores if matrix is None else correct_by_matrix(catalogue, scores, read_matrix(matrix), outcome)
 
 
 def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> Scores:

@@ -50,7 +50,8 @@ class Rows(NamedTuple):
     def weights(self) -> Array:
         """Return the weight of each row in the estimate."""
         counts = np.where(self.signs > 0, (self.signs > 0).sum(), (self.signs < 0).sum())
-        return self.signs / np.maximum(counts, 1)
+        found: Array = self.signs / np.maximum(counts, 1)
+        return found
 
 
 class Labelled(NamedTuple):

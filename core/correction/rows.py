@@ -8,6 +8,7 @@ one of them is replaced at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..scoring.score import Scores
 from .labels import Told, inside
 from .powered import Codes, Labelled, Rows
 
+Identity = tuple[str, ...]
 TRIAL = "trial"
 PLACE, ROUND = "_place", "_round"
 MOST_ROUNDS = 50
@@ -61,17 +63,15 @@ def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict
     owner = catalogue.plugins.offers["metric"][name].plugin
     seen = _Seen(metric, options, owner, observations, column)
     read = seen.read_by(units.frame, told.labels)
-    identity = identity_of(observations, units.frame)
-    if identity is None or not read:
-        return {}
-    answers = answers.join(observations.select(PLACE, pl.col(identity).cast(pl.String).alias("unit")), on=PLACE)
-    moved = seen.moved(units.frame, answers)
+    names = identities_of(observations, units.frame)
+    units_by = {identity: unit_names(observations, identity) for identity in set(names.values())}
+    moved = seen.moved(units.frame, answers, {name: units_by[own] for name, own in names.items()}) if read else {}
     covered = inside(told.design, observations)
-    single = observations[identity].n_unique() == observations.height
-    within = _Within(observations, answers, column, identity, covered, single)
     found = {}
     for key, part in parts_of(units.frame):
-        if key in read:
+        if key in read and (own := names.get(key[0])) is not None:
+            named = observations.with_columns(units_by[own].alias("unit"))
+            within = _Within(named, answers, column, covered, named["unit"].n_unique() == named.height)
             found[key] = within.changed(key, part, moved.get(key, {}))
     return found
 
@@ -95,12 +95,39 @@ def _answers(observations: pl.DataFrame, told: Told) -> pl.DataFrame:
     return found.filter(pl.col(PLACE).is_not_null() & (pl.col("status") == "ok"))
 
 
-def identity_of(observations: pl.DataFrame, units: pl.DataFrame) -> str | None:
-    """Return the column of observations that names the rows of estimates: the trial, a pair, a template."""
-    wanted = set(units["unit"])
-    named = [TRIAL, *(name for name in observations.columns if observations.schema[name] == pl.String)]
-    fit = [name for name in dict.fromkeys(named) if wanted <= set(observations[name].cast(pl.String))]
-    return max(fit, key=lambda name: observations[name].n_unique(), default=None)
+def identities_of(observations: pl.DataFrame, units: pl.DataFrame) -> dict[str, Identity]:
+    """Return by measure the columns of observations that name its rows: the trial, a pair, a pair and its side."""
+    known: dict[frozenset[str], Identity | None] = {}
+    found = {}
+    for name, part in units.select("metric", "unit").unique().partition_by("metric", as_dict=True).items():
+        wanted = frozenset(part["unit"])
+        if wanted not in known:
+            known[wanted] = _identity(observations, wanted)
+        if (own := known[wanted]) is not None:
+            found[str(name[0])] = own
+    return found
+
+
+def _identity(observations: pl.DataFrame, wanted: frozenset[str]) -> Identity | None:
+    factors = [name for name, kind in observations.schema.items() if kind == pl.String and name != "key"]
+    names = [TRIAL, *(name for name in factors if name != TRIAL)]
+    few = set(list(wanted)[:3])
+    for number in (1, 2):
+        fit = []
+        for identity in permutations(names, number):
+            told = unit_names(observations, identity)
+            if few <= set(told.filter(told.is_in(list(few)))) and wanted <= set(told):
+                fit.append((told.n_unique(), identity))
+        if fit:
+            return max(fit, key=lambda one: one[0])[1]
+    return None
+
+
+def unit_names(observations: pl.DataFrame, identity: Identity) -> pl.Series:
+    """Return the name of the row that each answer is in."""
+    if identity == (TRIAL,):
+        return observations[TRIAL].cast(pl.String)
+    return observations.select(pl.concat_str(identity, separator=" ", ignore_nulls=True)).to_series()
 
 
 class _Seen(NamedTuple):
@@ -151,35 +178,39 @@ class _Seen(NamedTuple):
             turned |= set(_differing(units, self.with_labels(replaced)))
         return turned
 
-    def moved(self, units: pl.DataFrame, answers: pl.DataFrame) -> dict[Key, dict[tuple[int, int], float | None]]:
+    def moved(
+        self, units: pl.DataFrame, answers: pl.DataFrame, names: Mapping[str, pl.Series]
+    ) -> dict[Key, dict[tuple[int, int], float | None]]:
         """Return by estimate what each label changes: by its place and the sign of the row; None: it takes it out."""
         series = self.observations[self.column]
-        wrong = [
-            (place, label, unit)
-            for place, label, unit in answers.select(PLACE, "label", "unit").iter_rows()
+        wrong = {
+            place: label
+            for place, label in answers.select(PLACE, "label").iter_rows()
             if series[place] != as_verdict(label, series.dtype, self.column)
-        ]
+        }
         found: dict[Key, dict[tuple[int, int], float | None]] = {}
-        for part in _rounds(wrong):
-            places = {unit: place for place, _, unit in part}
-            after = self.with_labels({place: label for place, label, _ in part})
-            for key, own in _differing(units, after).items():
-                for (unit, sign), change in own.items():
-                    if unit in places:
-                        found.setdefault(key, {})[places[unit], sign] = change
+        for part in _rounds(list(wrong), list({id(own): own for own in names.values()}.values())):
+            by = {name: {own[place]: place for place in part} for name, own in names.items()}
+            after = self.with_labels({place: wrong[place] for place in part})
+            for key, changed in _differing(units, after).items():
+                for (unit, sign), change in changed.items():
+                    if (place := by.get(key[0], {}).get(unit)) is not None:
+                        found.setdefault(key, {})[place, sign] = change
         return found
 
 
-def _rounds(wrong: list[tuple[int, str, str]]) -> Iterator[list[tuple[int, str, str]]]:
+def _rounds(places: list[int], names: list[pl.Series]) -> Iterator[list[int]]:
     """Yield parts in which no row has two labels."""
-    by_unit: dict[str, int] = {}
-    parts: list[list[tuple[int, str, str]]] = []
-    for one in wrong:
-        number = by_unit.get(one[2], 0)
-        by_unit[one[2]] = number + 1
+    parts: list[list[int]] = []
+    taken: list[set[tuple[int, str]]] = []
+    for place in places:
+        own = {(number, series[place]) for number, series in enumerate(names)}
+        number = next((n for n, seen in enumerate(taken) if not seen & own), len(parts))
         if number == len(parts):
             parts.append([])
-        parts[number].append(one)
+            taken.append(set())
+        parts[number].append(place)
+        taken[number] |= own
     if len(parts) > MOST_ROUNDS:
         raise UsageError(
             f"a row of this metric has more than {MOST_ROUNDS} labelled answers: nothing is corrected.",
@@ -212,10 +243,10 @@ class _Within(NamedTuple):
     """What the rows of one estimate are made from."""
 
     observations: pl.DataFrame
+    """With the name of the row that each is in, as `unit`."""
     answers: pl.DataFrame
     """The labelled ones."""
     column: str
-    identity: str
     covered: pl.Series | None
     """Which observations the sample was drawn from."""
     single: bool
@@ -251,11 +282,10 @@ class _Within(NamedTuple):
         for name, level in group.items():
             if name in self.observations.columns:
                 fits &= pl.col(name).cast(pl.String) == (str(level).lower() if isinstance(level, bool) else str(level))
-        named = self.observations.with_columns(pl.col(self.identity).cast(pl.String).alias("unit"))
-        return named.filter(fits & (pl.col("status") == "ok")).select(PLACE, "unit")
+        return self.observations.filter(fits & (pl.col("status") == "ok")).select(PLACE, "unit")
 
     def _labelled(self, ok: pl.DataFrame, own: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]) -> Labelled:
-        there = self.answers.join(own.select(PLACE), on=PLACE, how="semi").select(PLACE, "unit", "chance")
+        there = self.answers.select(PLACE, "chance").join(own, on=PLACE, how="inner", maintain_order="left")
         joined = there.join(ok.select("unit", "sign", "_row"), on="unit", how="inner", maintain_order="left")
         changes = [moved.get((place, sign), 0.0) or 0.0 for place, sign in joined.select(PLACE, "sign").iter_rows()]
         return Labelled(

@@ -13,7 +13,7 @@ from ..compare.pair import units_of
 from ..scoring.score import Scores
 from .matrix import Matrix
 from .powered import Codes, Rows
-from .rows import identity_of, ways_in
+from .rows import identities_of, unit_names, ways_in
 
 
 class Judged(NamedTuple):
@@ -35,17 +35,22 @@ def judged(catalogue: Catalogue, scores: Scores, name: str, matrix: Matrix, colu
     observations, units = scores.seen_by(metric), units_of(catalogue, scores, name)
     if units is None or column not in observations.columns or column == "status":
         return {}
-    identity = identity_of(observations, units.frame)
-    if identity is None or observations[identity].n_unique() < observations.height:
-        return {key: _not("each of its rows has several answers") for key, _ in parts_of(units.frame)}
+    names = identities_of(observations, units.frame)
     if lacking := [factor for factor in matrix.factors if factor not in observations.columns]:
         return {key: _not(f"the answers have no {lacking[0]!r}") for key, _ in parts_of(units.frame)}
     known = observations.select(
-        pl.col(identity).cast(pl.String).alias("unit"),
         pl.col(column).cast(pl.String).alias("_verdict"),
         *(pl.col(factor).cast(pl.String).alias(f"_by {factor}") for factor in matrix.factors),
     )
-    return {key: _judged(part.join(known, on="unit", how="left"), matrix) for key, part in parts_of(units.frame)}
+    found = {}
+    for key, part in parts_of(units.frame):
+        units_of_rows = unit_names(observations, names[key[0]]) if key[0] in names else None
+        if units_of_rows is None or units_of_rows.n_unique() < observations.height:
+            found[key] = _not("each of its rows has several")
+        else:
+            own = known.with_columns(units_of_rows.alias("unit"))
+            found[key] = _judged(part.join(own, on="unit", how="left"), matrix)
+    return found
 
 
 def _not(why: str) -> Judged:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from ..contracts.corrected import correction_of
 from ..contracts.estimates import Estimate
 from ..contracts.words import UNDEFINED, counted, decimals_for, defined, exact, explained, interval, number, p_value
 from .grid import Cell, Plot, sort_key
@@ -68,6 +69,17 @@ def _range_cell(low: float | None, high: float | None, decimals: int) -> Cell:
     return Cell(interval(low, high, decimals), sort_key(low), f"{low!r} to {high!r}")
 
 
+def _corrected_cell(e: Estimate, scale: Scale) -> Cell:
+    found = correction_of(e)
+    if found is None:
+        return Cell(UNDEFINED, "")
+    if found.value is None:
+        return Cell(UNDEFINED, "", detail=found.why)
+    text = f"{number(found.value, scale.decimals)} ({interval(found.low, found.high, scale.decimals)})"
+    closer = f"; the {found.closer} value has the smaller expected error" if found.closer else ""
+    return Cell(text, sort_key(found.value), repr(found.value), f"{found.method}{closer}")
+
+
 def _neutral_cell(e: Estimate, scale: Scale) -> Cell:
     return Cell(exact(e.neutral), sort_key(e.neutral))
 
@@ -123,6 +135,7 @@ def _effect_cell(e: Estimate, scale: Scale) -> Cell:
 _FIELDS = (
     Field("Value", lambda e, s: number_cell(e.value, s.decimals)),
     Field("Interval", lambda e, s: _range_cell(e.low, e.high, s.decimals)),
+    Field("Corrected", _corrected_cell, lambda e: correction_of(e) is not None),
     Field("Neutral", _neutral_cell, lambda e: e.neutral is not None),
     Field("Plot", _plot_cell, lambda e: defined(e.value), numeric=False),
     Field("p", _p_cell, lambda e: e.p is not None or bool(e.test.name)),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..answer import DEFINITIONS, Answer, Row
+from ..answer.corrected import HEAD as CORRECTED
+from ..answer.corrected import corrected_cell, is_corrected
 from ..answer.records import EQUAL
 from .fields import Scale, scale_of
 from .grid import Cell, Column, Grid, Plot, sort_key
 from .markdown import escape, table
 
-HEADS = ("What was measured", "For", "Value", "Interval", "Unbiased", "Verdict")
+HEADS = ("What was measured", "For", "Value", "Interval", CORRECTED, "Unbiased", "Verdict")
 PLOT = "Plot"
 LEGEND = (
     "The dot is the value, the bar its interval, the vertical line {line}. A full dot is significant after correction."
@@ -26,18 +28,19 @@ def answer_grid(answer: Answer) -> Grid:
     keep = _kept(answer)
     rows = tuple(_cells(row, scales[row.estimate.unit], keep) for row in answer.rows)
     plot = [Column(PLOT)] if PLOT in keep else []
-    heads = (*(_column(head) for head in HEADS[:5] if head in keep), *plot, _column(HEADS[5]))
+    heads = (*(_column(head) for head in HEADS[:-1] if head in keep), *plot, _column(HEADS[-1]))
     return Grid("The numbers behind the answer", heads, rows)
 
 
 def _column(head: str) -> Column:
-    return Column(head, head in HEADS[2:5], DEFINITIONS.get(head.lower(), ""))
+    return Column(head, head in HEADS[2:-1], DEFINITIONS.get(head.lower(), ""))
 
 
 def _kept(answer: Answer) -> frozenset[str]:
     """Return the columns that have content."""
     empty = {"For"} if not any(row.about for row in answer.rows) else set()
     empty |= {"Interval"} if all(row.number.low is None for row in answer.rows) else set()
+    empty |= set() if is_corrected([row.estimate for row in answer.rows]) else {CORRECTED}
     empty |= {"Unbiased"} if all(row.number.neutral is None for row in answer.rows) else set()
     empty |= {"Unbiased"} if any(row.number.reference == EQUAL for row in answer.rows) else set()
     # A bare number says more than a mark on a scale of nothing.
@@ -50,7 +53,15 @@ def _texts(row: Row) -> dict[str, str]:
     return dict(
         zip(
             HEADS,
-            (row.label, row.about or "all", number.short, number.spread, number.expected, row.verdict),
+            (
+                row.label,
+                row.about or "all",
+                number.short,
+                number.spread,
+                corrected_cell(row.estimate),
+                number.expected,
+                row.verdict,
+            ),
             strict=True,
         )
     )
@@ -59,7 +70,7 @@ def _texts(row: Row) -> dict[str, str]:
 def _cells(row: Row, scale: Scale, keep: frozenset[str]) -> tuple[Cell, ...]:
     texts, e = _texts(row), row.estimate
     first = Cell(row.label, meaning=row.meaning)
-    middle = (Cell(texts[head], sort_key(e.value)) for head in HEADS[1:5] if head in keep)
+    middle = (Cell(texts[head], sort_key(e.value)) for head in HEADS[1:-1] if head in keep)
     value, low, high, neutral = (scale.place(end) for end in (e.value, e.low, e.high, e.neutral))
     plot = Plot(value, low, high, neutral, e.shown) if value is not None else None
     return (first, *middle, *([Cell("", plot=plot)] if PLOT in keep else []), Cell(row.verdict))

@@ -17,6 +17,7 @@ from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
+from ..contracts.corrected import PREFIX, Correction, correction_of, plain_facts
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
@@ -372,8 +373,18 @@ def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:
     """
     factors = list(dict.fromkeys(name for estimate in estimates for name in estimate.group))
     statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing.counts))
-    rows = [_estimate_row(estimate, factors, statuses) for estimate in estimates]
+    corrected = any(correction_of(estimate) is not None for estimate in estimates)
+    rows = [
+        _estimate_row(estimate, factors, statuses) | (_corrected_row(estimate) if corrected else {})
+        for estimate in estimates
+    ]
     return pl.DataFrame(rows, infer_schema_length=None, orient="row")
+
+
+def _corrected_row(estimate: Estimate) -> dict[str, Any]:
+    """Return the columns of a correction: `corrected`, `corrected_low`, `corrected_high`, `corrected_method` ..."""
+    found = msgspec.structs.asdict(correction_of(estimate) or Correction(level=estimate.interval.level))
+    return {PREFIX if name == "value" else f"{PREFIX}_{name}": value for name, value in found.items()}
 
 
 def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -> dict[str, Any]:
@@ -384,5 +395,5 @@ def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -
         fields["level"] = None
     fields["note"] = explained(estimate)
     fields["caveats"] = ", ".join(fields["caveats"])
-    fields["facts"] = json.dumps(fields["facts"])
+    fields["facts"] = json.dumps(plain_facts(estimate))
     return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}
