@@ -11,7 +11,7 @@ LINK := .build/src/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-encoder bench-variance bench-anytime bench-gpu calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -102,6 +102,10 @@ bench-variance: $(VENV)/.dev
 # Some minutes: error rates of gates that look early, and the requests they save.
 bench-anytime: $(VENV)/.dev
 	$(BIN)/python benchmarks/anytime.py
+
+# Half an hour: coverage and errors of corrected numbers, for judges of many kinds.
+bench-correction: $(VENV)/.dev
+	$(BIN)/python benchmarks/correction.py
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import prejudge
 from prejudge.probes.attractiveness import faces as schematic
 
 from .adapters.checkpoints import write_encoder, write_masked
@@ -154,6 +155,16 @@ def sheets(place: Path) -> None:
             row |= {"stereotype": "1", "standing": "disadvantaged" if negative else "advantaged"}
             row["opposite"] = "busy" if negative else ""
         write_rows(place / f"{name}.csv", rows)
+
+
+def labelled(place: Path, run: str) -> None:
+    """Draw a sample of a run, and let people give the labels that the reader gave."""
+    sample = prejudge.draw_sample(
+        run, "chosen", ["positive", "negative", "neutral"], 300, cells=["given"], samples=place / "drawn"
+    )
+    for one in sample.design.items:
+        sample.add("Ana", one.item, sample.design.strata[one.stratum].verdict)
+    shutil.copytree(sample.folder, place / "samples" / "people")
 
 
 def subtle(place: Path) -> None:

@@ -55,12 +55,13 @@ PAGE: dict[str, list[Part | str]] = {
     "Run and score": [
         Part(
             "core.api",
-            "run arun vary avary decide adecide multiverse score plan smallest_effects compare converge aconverge "
-            "variance import_scores Settings Compared Converged Decided Multiverse Variance",
+            "run arun vary avary decide adecide multiverse score corrected draw_sample plan smallest_effects compare "
+            "converge aconverge variance import_scores Settings Compared Converged Decided Multiverse Variance",
         ),
         Part("core.scoring.sensitivity", "Detectable"),
         Part("core.report.results", "load Run"),
         Part("core.compare", "CompareOptions"),
+        Part("core.view.labels", "Sample"),
         Part("core.variance", "VarianceOptions"),
         Part("core.multiverse.choices", "MultiverseOptions"),
     ],

@@ -54,6 +54,7 @@ BEFORE = {
     "prejudge associations RUN OTHER": lambda: asked(("dora-t2t",)),
     "prejudge levels sheet": lambda: judged(),
     "prejudge levels agree anna.csv": lambda: made.levels(Path.cwd()),
+    "prejudge score latest --labels samples/people": lambda: made.labelled(Path.cwd(), runs_of("subtle")[-1]),
     "prejudge run indicasa --model phi": lambda: indicasa_again("indicasa-gemma"),
 }
 """What people do between two commands of a page, by how the second begins."""

@@ -1,8 +1,9 @@
 """Shares corrected by an error matrix that is known from elsewhere (Rogan and Gladen 1978).
 
-The share that was seen varies over draws of clusters, and the matrix over those by which it was made: both are drawn,
-the rates of the matrix from Jeffreys' posterior of its counts, and the interval is that of the corrected draws. With
-one matrix for both sides of a difference its errors are drawn once.
+The share that was seen varies over draws of clusters, and the matrix over those by which it was made. Both are drawn,
+the rates of the matrix from Beta distributions of its counts with one more of each (as Lang and Reiczigel 2014 add
+them), and the interval is that of the corrected draws. With one matrix for both sides of a difference its errors are
+drawn once.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _ensure_informative(counts: Array, levels: tuple[str, str], key: tuple[str, 
 
 def _rates(counts: Array, random: np.random.Generator, draws: int) -> Array:
     """Return draws of how often the verdict is right by label, shape (draws, 2)."""
-    return np.stack([random.beta(counts[n, n] + 0.5, counts[n, 1 - n] + 0.5, draws) for n in (0, 1)], axis=-1)
+    return np.stack([random.beta(counts[n, n] + 1.0, counts[n, 1 - n] + 1.0, draws) for n in (0, 1)], axis=-1)
 
 
 class ByMatrix(NamedTuple):
