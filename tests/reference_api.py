@@ -9,7 +9,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -86,7 +86,11 @@ PAGE: dict[str, list[Part | str]] = {
         Part("core.statistics.declared", "DeclaredMetric"),
         Part("core.statistics.declared_rows", "Design"),
         Part("core.statistics.pivot", "Pivot"),
-        Part("core.statistics.measures", "Share Mean Ratio Correlation Statistic Derived"),
+        "Names, words and rows of every measure are the fields of `DeclaredMeasure`; measures of sums over rows have "
+        "those of `SummedMeasure` too. Declare the measures below, not these two.",
+        Part(
+            "core.statistics.measures", "DeclaredMeasure SummedMeasure Share Mean Ratio Correlation Statistic Derived"
+        ),
         Part("core.statistics.measures_compared", "Difference Matched Groups KruskalWallis Ranks kruskal_test"),
     ],
     "Requests and responses": [Part("core.contracts.records")],
@@ -147,6 +151,8 @@ def _class(name: str, kind: type) -> Iterator[str]:
     yield from ("", *_told(kind))
     if rows := [*_fields(kind)]:
         yield from ("", *table(("field", "type", "default", "meaning"), rows))
+    if above := [part.__name__ for part in kind.__mro__[1:] if part.__name__ in _classes() and [*_fields(part)]]:
+        yield from ("", f"Its other fields are those of {', '.join(f'[`{one}`](#{one.lower()})' for one in above)}.")
     if issubclass(kind, enum.Enum):
         below = _below(inspect.getsource(kind), in_class=True)
         members = [(f"`{one.name}`", f"`{one.value}`", line(below.get(one.name, ""))) for one in kind]
@@ -188,10 +194,11 @@ def _below(source: str, *, in_class: bool = False) -> dict[str, str]:
 
 
 def _fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the annotated names of a class and of those it comes from, as they are written."""
+    """Yield the annotated names of a class as they are written, without those of classes that the page describes."""
     found: dict[str, tuple[str, str, str, str]] = {}
     for part in reversed(kind.__mro__):
-        if not part.__module__.startswith("prejudge."):
+        told = part is not kind and part.__name__ in _classes()
+        if not part.__module__.startswith("prejudge.") or told:
             continue
         tree = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
         assert isinstance(tree, ast.ClassDef)
@@ -201,6 +208,16 @@ def _fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
                 name, note = f"`{one.target.id}`", f"`{ast.unparse(one.annotation)}`"
                 found[name] = name, line(note), line(default), line(_text(after))
     yield from found.values()
+
+
+@cache
+def _classes() -> frozenset[str]:
+    """Return the names of the classes that the page describes."""
+    parts = [part for one in PAGE.values() for part in one if isinstance(part, Part)]
+    every = [(importlib.import_module(f"prejudge.{part.module}"), part.names.split()) for part in parts]
+    return frozenset(
+        name for module, names in every for name in names or vars(module) if inspect.isclass(vars(module).get(name))
+    )
 
 
 def _text(node: ast.stmt) -> str:
@@ -221,9 +238,21 @@ def _signature(found: Any) -> str:
     assert isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef))
     given = f"({ast.unparse(tree.args)})"
     if len(given) > LONG:
-        rows = re.split(r", (?![^\[(]*[\])])", given[1:-1])
+        rows = _parameters(given[1:-1])
         given = "\n".join(("(", *(f"    {row}," for row in rows), ")"))
     return given + (f" -> {ast.unparse(tree.returns)}" if tree.returns is not None else "")
+
+
+def _parameters(given: str) -> list[str]:
+    """Return the parameters of a signature: parts between commas that stand in no brackets."""
+    rows, depth = [""], 0
+    for letter in given:
+        depth += (letter in "[(") - (letter in "])")
+        if letter == "," and depth == 0:
+            rows.append("")
+        else:
+            rows[-1] += letter
+    return [row.strip() for row in rows]
 
 
 def _told(found: Any) -> Iterator[str]:

@@ -11,8 +11,6 @@ from prejudge.core.calibration.page import brief, excerpt
 from prejudge.core.catalogue.certificates import read_certificate
 from prejudge.core.catalogue.study import Catalogue
 
-from .docs_pages import words
-
 STUDIES = Catalogue.load().registry.studies
 PAGES = sorted((Path(__file__).resolve().parents[1] / "docs" / "studies").glob("*.md"))
 MAIN = [page for page in PAGES if not page.stem.endswith("-details")]
@@ -35,7 +33,7 @@ def test_page_has(page, part):
 
 @pytest.mark.parametrize("page", MAIN, ids=lambda page: page.stem)
 def test_page_is_short_and_has_its_details(page):
-    assert words(page.read_text("utf-8")) <= MOST
+    assert len(page.read_text("utf-8").split()) <= MOST  # as `wc -w` counts: with marks, comments and what is generated
     details = page.with_name(f"{page.stem}-details.md")
     assert f"]({details.name})" in page.read_text("utf-8") and f"]({page.name})" in details.read_text("utf-8")
 

@@ -94,7 +94,22 @@ def _found(certificate: Certificate) -> Iterator[str]:
 def brief(certificate: Certificate) -> str:
     """Return what the page of a study says of its certificate, with its marks."""
     begin, end = marks(certificate.study, "verdict")
-    return "\n".join([begin, "", f"`{certificate.study}`: {verdict(certificate)}", "", end])
+    return "\n".join([begin, "", f"`{certificate.study}`: {_short(certificate)}", "", end])
+
+
+def _short(certificate: Certificate) -> str:
+    """Return the verdict in one short sentence, for a page that leads to the whole table."""
+    judged, failed = certificate.fair, certificate.failed
+    if not any(rate.studies for group in judged for rate in group.rates):
+        return verdict(certificate)
+    held = f"{len(judged) - len(failed)} of" if failed else "all"
+    names = ", ".join(f"`{group.null}`" for group in failed)
+    due = f" Under {names} a finding may be due to what they do." if failed else ""
+    wanted = f" ({WANTED:,} are wanted)" if certificate.least < WANTED else ""
+    return (
+        f"holds the level of {percent(LEVEL, 0)} under {held} {counted(len(judged), 'fair model')}, each with "
+        f"{certificate.least:,} studies or more{wanted}.{due}"
+    )
 
 
 def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
