@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -30,8 +31,10 @@ def form(room: Room, request: Request) -> Response:
     run, view = get_run(room.store, request.path_params["run"]), read_view(request.query_params.multi_items())
     index = ready(room, run)
     found = index.find(view.filters, view.words, view.where)
-    listed = [c for c in index.columns.values() if c.codes is not None]
-    verdicts = [c for c in listed if c.role in ("outcome", "status") and 1 < len(c.levels) <= MOST_VERDICTS]
+    # What is the same for all of these answers, as are the verdicts of other stages, tells none of them apart.
+    coded = [(c, c.codes) for c in index.columns.values() if c.codes is not None and len(c.levels) > 1]
+    listed = [c for c, codes in coded if len(found.rows) and np.ptp(np.take(codes, found.rows))]
+    verdicts = [c for c in listed if c.role in ("outcome", "status") and len(c.levels) <= MOST_VERDICTS]
     verdicts = verdicts or [index.columns["status"]]
     chosen = request.query_params.get("verdict", "")
     verdict = next((c for c in verdicts if c.name == chosen), sorted(verdicts, key=lambda c: c.role != "outcome")[0])
@@ -45,7 +48,7 @@ def form(room: Room, request: Request) -> Response:
         verdicts=verdicts,
         verdict=verdict,
         labels=_labels(index, verdict),
-        cells=[c for c in listed if c.role == "factor" and c.kind == "levels" and 1 < len(c.levels) <= MOST_CELLS],
+        cells=[c for c in listed if c.role == "factor" and c.kind == "levels" and len(c.levels) <= MOST_CELLS],
         ways=ways,
         usual_ways=usual,
         most_ways=MOST_WAYS,

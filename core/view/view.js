@@ -96,10 +96,10 @@
     location.assign(`${framed.dataset.answers}?${new URLSearchParams(query)}`);
   });
 
-  // Keys 1 to 9 choose a label.
+  // Keys 1 to 9 choose a label; a key that is held chooses once, and none for the next item.
   addEventListener("keydown", (event) => {
     const form = document.querySelector("form.labels");
-    if (!form || event.metaKey || event.ctrlKey || event.altKey || event.target.matches("input[type=text], textarea")) return;
+    if (!form || event.repeat || event.metaKey || event.ctrlKey || event.altKey || event.target.matches("input[type=text], textarea")) return;
     const choice = form.querySelectorAll("button[name=label]")[Number(event.key) - 1];
     if (choice && /^[1-9]$/.test(event.key)) choice.click();
   });

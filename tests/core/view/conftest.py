@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from prejudge.core.contracts.records import Generation
 from prejudge.core.store import get_run
 from prejudge.core.view.app import application
+from prejudge.core.view.desk import sample_pages
 from prejudge.core.view.room import Room
 from prejudge.core.view.serve import serve
 
@@ -57,7 +58,9 @@ def served(room):
     """Serve the room as the command does; return its start link and port."""
     told: list[Any] = []
     ready = lambda *what: told.extend(what)  # noqa: E731
-    thread = threading.Thread(target=serve, args=(application(room), 0, "/", ready), daemon=True)
+    thread = threading.Thread(
+        target=serve, args=(application(room, sample_pages(room.runs.parent / "samples")), 0, "/", ready), daemon=True
+    )
     thread.start()
     while len(told) < 2 or not told[1].started:
         time.sleep(0.01)

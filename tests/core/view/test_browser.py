@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 
+import fakes
 import pytest
 from hostile import HOSTILE
 from playwright.sync_api import expect
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.contracts import Trial
+from prejudge.core.contracts.records import Generation
+from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import score
+from prejudge.core.store import get_run
 from prejudge.core.view.urls import run_url
 
 
@@ -155,4 +164,70 @@ def test_long_and_broken_answers_are_shown_in_bounded_time(opened, heard, room, 
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert page.evaluate("typeof OWNED") == "undefined" and page.locator("details.trial").count() == 1
     page.close()
+    assert not heard
+
+
+class Levels(fakes.CountStage):
+    """A judge's level of every answer."""
+
+    name, role, outcomes = "levels", "judge", ("level", "length")
+
+    def trials(self, earlier):
+        for row in earlier["count"].iter_rows(named=True):
+            yield Trial(
+                row["trial"], {"number": row["number"], "parity": row["parity"]}, fakes.ask(f"rate {row['trial']}")
+            )
+
+    def read(self, factors, response):
+        return {"level": response.text, "length": len(response.text)}
+
+
+class Judged(fakes.CountProbe):
+    def stages(self, options):
+        return [fakes.CountStage(options), Levels(options)]
+
+
+@pytest.fixture
+def judged(catalogue, store):
+    """Return a run of which a judge has called every second answer 2."""
+    catalogue.plugins.offers["probe"]["judged"] = Registered(Plugged("judged", Judged), "tests")
+    catalogue.registry.studies["judged"] = StudyEntry(probe="judged", metrics={"mean": {}}, title="Judging")
+    study = catalogue.study("judged", {"subject": "fake", "judge": "other"}, {"n": 8})
+    fakes.FakeModel.script = lambda request, _: (
+        Generation(text=str(1 + int(text.split("t")[-1]) % 2)) if (text := fakes.text_of(request))[0] == "r" else None
+    )
+    with ThreadPoolExecutor(1) as other:  # Playwright keeps an event loop in this thread
+        name = other.submit(lambda: asyncio.run(execute(catalogue, study, store, RunOptions()))).result()
+    return get_run(store, name)
+
+
+def test_two_people_label_what_a_judge_was_asked(opened, heard, room, judged):
+    room.shelf.wait(judged)
+    page = opened(run_url(judged.name, query="?f.stage=levels"))
+    page.get_by_role("link", name="Draw a sample to label").click()
+    # Status and length are the same for all of these answers.
+    assert page.locator("select[name=verdict] option").all_inner_texts() == ["level"]
+    page.locator("textarea[name=question]").fill("How bad is it?")
+    page.get_by_role("button", name="Draw").click()
+    page.wait_for_url("**/sample/*")
+    sample = page.url
+    for by, at_odds in (("anna", 0), ("berta", 3)):
+        page.goto(sample)
+        page.get_by_role("link", name="Label", exact=True).click()
+        page.locator("input[name=by]").fill(by)
+        page.keyboard.press("Enter")
+        for done in range(8):
+            expect(page.locator(".bar .quiet")).to_have_text(f"{by}: {done} of 8")
+            said = page.locator(".labelled").inner_text()
+            number = int(re.search(r"rate t(\d)", said)[1])
+            assert "answer" not in said  # the judge's own stays unseen
+            key = str(2 - number % 2 if number < at_odds else 1 + number % 2)
+            page.keyboard.down(key)
+            expect(page.locator(".bar .quiet")).to_have_text(f"{by}: {done + 1} of 8")
+            page.keyboard.down(key)  # it is held while the next item comes
+            page.keyboard.up(key)
+    page.goto(sample)
+    told = page.locator("main").inner_text()
+    assert "anna: 8, berta: 8. 5 answers have a label that most people gave" in told and "alpha" in told
+    assert [cell.split()[0] for cell in page.locator("td.same").all_inner_texts()] == ["100.0", "100.0"]
     assert not heard
