@@ -2,27 +2,28 @@
 
 The arithmetic is that of `prejudge plan --pilot`: the metric `smallest-effect`, from the units that are tested. Of a
 metric that states no units, the width of the interval stands for them. Either way a true difference is found with 80 %
-power.
+power. No more is advised than the study holds; where that is too little, it is said that this study cannot decide.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 
-from ..contracts.estimates import Estimate
+from ..contracts.estimates import Caveat, Estimate
 from ..contracts.options import build_options
 from ..contracts.sizes import POINTS, SHARE
 from ..contracts.words import NEEDED, TIMES, number
+from ..scoring.held import grown, levels_held
 from ..scoring.planned_units import PILOT, PLANNED
 from ..scoring.score import ALPHA, SMALLEST, Scores
-from ..statistics.facets import WORDS
+from ..statistics.facets import OVER, WORDS
 
 LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
@@ -33,6 +34,20 @@ MOST = 1_000_000
 POWER = 0.8
 """That of the metric `smallest-effect`."""
 NORMAL = NormalDist()
+UNKNOWN_SPREAD = frozenset({Caveat.NO_VARIATION, Caveat.ONE_CLUSTER})
+"""Caveats of estimates whose units tell nothing of how much more would decide."""
+
+
+class Facet(NamedTuple):
+    """Something that more could be asked of, such as templates."""
+
+    name: str
+    now: int
+    """Levels that were asked."""
+    needed: int
+    """How many find the target with the other facets as they are; 0: none do."""
+    held: int | None = None
+    """How many the whole study has; None where that is not known."""
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -40,23 +55,30 @@ class Need(msgspec.Struct, frozen=True):
 
     detectable: float | None
     """Smallest true difference that this run finds with 80 % power."""
-    facets: tuple[tuple[str, int, int], ...]
-    """By facet: its name, its levels now, and how many find the target with the others as they are (0: none do)."""
+    facets: tuple[Facet, ...]
     times: float
     """How many times as many levels of every facet find it; 0: none do."""
+    whole: float | None = None
+    """Smallest true difference that the whole study finds; None where that is not known."""
 
 
-def need_of(scores: Scores | None, estimates: Sequence[Estimate], target: float) -> Need | None:
+def need_of(
+    scores: Scores | None, estimates: Sequence[Estimate], target: float, *, paired: bool = False
+) -> Need | None:
     """Return what the least well known of some estimates of one measure needs to find a difference of `target`.
 
-    None where nothing is known of the spread of its units.
+    None where nothing is known of the spread of its units, such as where they all agree. `paired`: the estimates are
+    differences of two runs, of which `scores` is one, so that its own units are not theirs.
     """
+    estimates = [e for e in estimates if not UNKNOWN_SPREAD.intersection(e.caveats)]
+    if not estimates:
+        return None
     try:
-        found = _needs(scores, estimates, target) if scores is not None else []
+        found = _needs(scores, estimates, target) if scores is not None and not paired else []
     except Exception as error:  # a third party's `units`: no fault of theirs stands before a verdict
         LOG.debug("no power of %s: %s", estimates[0].metric, error)
         found = []
-    need, wide = _most(found), _most(need for e in estimates if (need := by_interval(e, target)) is not None)
+    need, wide = _most(found), _most(_by_intervals(scores, estimates, target))
     # The power of a difference of half an interval is about one half. Units that promise more than that have missed
     # something that the interval knows, such as one level of a facet in which all differ.
     reach = max((e.high - e.low for e in estimates if e.low is not None and e.high is not None), default=0.0) / 2
@@ -67,6 +89,29 @@ def need_of(scores: Scores | None, estimates: Sequence[Estimate], target: float)
 def _most(needs: Iterable[Need]) -> Need | None:
     """Return the need that is the least well known, or the greatest."""
     return max(needs, key=lambda need: (need.detectable is None, need.detectable or 0.0), default=None)
+
+
+def _by_intervals(scores: Scores | None, estimates: Sequence[Estimate], target: float) -> list[Need]:
+    found = []
+    for e in estimates:
+        if (need := by_interval(e, target)) is not None:
+            (facet,) = need.facets
+            held = _column_held(scores, facet.name, e)
+            found.append(msgspec.structs.replace(need, facets=(facet._replace(held=held),)))
+    return found
+
+
+def _column_held(scores: Scores | None, name: str, e: Estimate) -> int | None:
+    """Return how many levels of a factor of this name the whole study has."""
+    if scores is None or name not in (asked := _asked(scores)).columns:
+        return None
+    return levels_held(scores.held, asked, asked[name], e.group)
+
+
+def _asked(scores: Scores) -> pl.DataFrame:
+    first = scores.stages[0]
+    found: pl.DataFrame = scores.observations[first.name].select(first.factors)
+    return found
 
 
 def by_interval(e: Estimate, target: float) -> Need | None:
@@ -83,8 +128,9 @@ def by_interval(e: Estimate, target: float) -> Need | None:
     reach = NORMAL.inv_cdf(1 - outside / 2)
     detectable = width / 2 / reach * (reach + NORMAL.inv_cdf(POWER))
     times = (detectable / target) ** 2
-    facet = CLUSTERS if e.clusters else ANSWERS
-    return Need(detectable, ((facet, now, math.ceil(min(times, MOST + 1) * now)),), times)
+    over = str(e.facts.get(OVER) or "")
+    name = (over if over and " x " not in over else CLUSTERS) if e.clusters else ANSWERS
+    return Need(detectable, (Facet(name, now, math.ceil(min(times, MOST + 1) * now)),), times)
 
 
 def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> list[Need]:
@@ -99,54 +145,112 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> list
     if units is None or (units := units.filter(pl.col("metric") == measure)).is_empty():
         return []
     smallest = scores.smallest()()
-    roles = pl.concat([units.with_columns(role=pl.lit(role)) for role in (PLANNED, PILOT)])
     stated = {"alpha": float(getattr(options, "alpha", ALPHA)), "effects": {measure: target}}
-    effects = smallest.compute(roles, build_options(SMALLEST, type(smallest).options, stated))
+    settings = build_options(SMALLEST, type(smallest).options, stated)
+
+    def finds(planned: pl.DataFrame, pilot: pl.DataFrame) -> list[Estimate]:
+        roles = [planned.with_columns(role=pl.lit(PLANNED)), pilot.with_columns(role=pl.lit(PILOT))]
+        return smallest.compute(pl.concat(roles), settings)
+
     return [
-        _need(e, units.filter(*(pl.col(name) == level for name, level in e.group.items())))
-        for e in effects
+        _need(e, units.filter(*(pl.col(name) == level for name, level in e.group.items())), scores, finds)
+        for e in finds(units, units)
         if any(e.group.items() <= group.items() for group in wanted) and any(f.startswith(NEEDED) for f in e.facts)
     ]
 
 
-def _need(effect: Estimate, units: pl.DataFrame) -> Need:
+def _need(
+    effect: Estimate,
+    units: pl.DataFrame,
+    scores: Scores,
+    finds: Callable[[pl.DataFrame, pl.DataFrame], list[Estimate]],
+) -> Need:
     needed = {f.removeprefix(NEEDED): int(str(n)) for f, n in effect.facts.items() if f.startswith(NEEDED)}
     ways = units["ways"][0].split(" x ") if "ways" in units.columns and units["ways"][0] is not None else ()
-    columns = dict(zip(ways, ("row", "cluster"), strict=False))
-    facets = [(n, units[columns.get(n, "cluster")].n_unique(), levels) for n, levels in needed.items()]
+    columns = {name: dict(zip(ways, ("row", "cluster"), strict=False)).get(name, "cluster") for name in needed}
+    facets, held = [], {}
+    for name, count in needed.items():
+        levels = units[columns[name]]
+        # The design counts those of the smaller side; what two sides do not share, each needs.
+        now, side = levels.n_unique(), min(part.n_unique() for part in _sides(units, columns[name]))
+        there = levels_held(scores.held, _asked(scores), levels, effect.group)
+        facets.append(Facet(name, now, math.ceil(count * now / side), there))
+        held[columns[name]] = there
+    whole = None
+    sizes = {column: max(count, units[column].n_unique()) for column, count in held.items() if count is not None}
+    if len(sizes) == len(held) and math.prod(sizes.values()) <= MOST:
+        larger = finds(grown(units, sizes), units)
+        whole = next((e.value for e in larger if any(f.startswith(NEEDED) for f in e.facts)), None)
     times: Any = effect.facts.get(TIMES, 0)
-    return Need(effect.value, tuple(facets), float(times))
+    return Need(effect.value, tuple(facets), float(times), whole)
 
 
-def in_words(need: Need, of: Estimate, target: float, *, small: bool) -> str:
+def _sides(units: pl.DataFrame, column: str) -> list[pl.Series]:
+    return [part[column] for part in units.partition_by("sign")]
+
+
+def in_words(need: Need, of: Estimate, target: float, *, small: bool, able: bool = True) -> str:
     """Return the need as sentences.
 
-    `small`: the target is the size that counts as small; else it is the value that was found.
+    `small`: the target is the size that counts as small; else it is the value that was found. `able`: whether a test
+    of this many can be significant at all; else what it would find is left out.
     """
     aim = f"To find {distance(of, target)}{', the size that counts as small' if small else ', as much as was found'}"
-    takes = takes_of(need)
-    return " ".join(filter(None, [_finds(need, of), f"{aim}, it takes {takes}." if takes else ""]))
+    return " ".join(filter(None, [_finds(need, of) if able else "", advice(need, of, target, aim)]))
 
 
-def takes_of(need: Need) -> str:
-    """Return how many levels of which facets it takes, such as `about 631 templates (now 60)`; empty: none known."""
-    ways = [f"about {needed:,} {named(f)} (now {now:,})" for f, now, needed in need.facets if now < needed <= MOST]
-    if ways:
-        return f"{' or '.join(ways)}{' with the others as they are' if len(need.facets) > 1 else ''}"
-    if not 1 < need.times <= MOST:
+def advice(need: Need, of: Estimate, target: float, aim: str) -> str:
+    """Return as sentences that begin with an `aim` what the user can do, or that this study cannot; empty: not known.
+
+    Such as `To find 5 percentage points, it takes about 631 templates (now 60; the study has 700).`
+    """
+    ways = [f for f in need.facets if f.now < f.needed <= MOST]
+    if able := [f for f in ways if f.held is None or f.needed <= f.held]:
+        rest = " with the others as they are" if len(need.facets) > 1 else ""
+        return f"{aim}, it takes {' or '.join(_way(f) for f in able)}{rest}."
+    known = all(f.held is not None for f in need.facets)
+    has = " and ".join(f"{f.held:,} {named(f.name)}" for f in need.facets if f.held is not None)
+    whole = known and all((f.held or 0) <= f.now for f in need.facets)
+    if known and need.whole is not None and need.whole <= target and not whole:
+        return f"{aim}, all of this study is enough: {has}."
+    enough = known and need.times > 1 and all(need.times * f.now <= (f.held or 0) for f in need.facets)
+    would = "would take" if known and not enough else "takes"
+    if ways and not enough:
+        takes = f"{would} about {' or '.join(f'{f.needed:,} {named(f.name)}' for f in ways)}"
+    elif 1 < need.times <= MOST:
+        times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
+        every = " and ".join(f"{named(f.name)} (now {f.now:,})" for f in need.facets)
+        takes = f"{would} about {times} times as many {every}"
+    elif need.times > MOST or (need.times == 0 and not any(f.needed for f in need.facets)):
+        takes = f"would take far more {' and '.join(named(f.name) for f in need.facets)} than anybody could ask"
+    else:
         return ""
-    every = " and ".join(f"{named(facet)} (now {now:,})" for facet, now, _ in need.facets)
-    times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
-    return f"about {times} times as many {every}"
+    if not known or enough:
+        return f"{aim}, it {takes}{f'; the study has {has}' if enough else ''}."
+    finds = need.whole is not None and not whole and need.whole < _reach(of)
+    most = f", and finds {distance(of, need.whole or 0.0)} or more" if finds else ""
+    asked = ", all of which were asked" if whole else most
+    return (
+        f"{aim}, it {takes}. The whole study has {has}{asked}: it cannot decide this; a study with more of them could."
+    )
+
+
+def _way(facet: Facet) -> str:
+    holds = "" if facet.held is None else f"; the study has {facet.held:,}"
+    return f"about {facet.needed:,} {named(facet.name)} (now {facet.now:,}{holds})"
 
 
 def _finds(need: Need, of: Estimate) -> str:
     if need.detectable is None:
         return ""
-    reach = {POINTS: 100.0, SHARE: 1.0, "%": max(of.neutral or 0.0, 100 - (of.neutral or 0.0))}.get(of.unit, math.inf)
-    if need.detectable >= reach:
+    if need.detectable >= _reach(of):
         return "A run of this size finds no difference with 80 % power, however large it is."
     return f"A run of this size finds a true difference of {distance(of, need.detectable)} or more with 80 % power."
+
+
+def _reach(of: Estimate) -> float:
+    """Return the largest distance from neutral that there can be."""
+    return {POINTS: 100.0, SHARE: 1.0, "%": max(of.neutral or 0.0, 100 - (of.neutral or 0.0))}.get(of.unit, math.inf)
 
 
 def distance(of: Estimate, size: float) -> str:

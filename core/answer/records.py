@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from ..contracts.estimates import Estimate
 from ..contracts.sizes import MEANINGS, NOT_SHOWN, POINTS, ROW_WORDS, SHARE, WORDS, State
-from ..contracts.words import OF, UNDEFINED, decimals_for, defined, exact, number, percent, share_of
+from ..contracts.words import OF, UNDEFINED, decimals_for, defined, exact, fixed, number, percent, settled, share_of
 
 COUNT = "count"
 UNBIASED, EQUAL = "unbiased", "no difference"
@@ -43,7 +45,8 @@ class Number(msgspec.Struct, frozen=True):
         """Return the number of an estimate."""
         factor, unit = (100.0, POINTS if e.neutral == 0 else "%") if e.unit == SHARE else (1.0, e.unit)
         value, low, high, neutral = (
-            None if end is None or not defined(end) else factor * end for end in (e.value, e.low, e.high, e.neutral)
+            None if end is None or not defined(end) else settled(factor * end, 100)
+            for end in (e.value, e.low, e.high, e.neutral)
         )
         whole = value is not None and low is None and neutral is None and value.is_integer() and unit[:1] != "%"
         hits = share_of(e) if neutral is None and OF in e.facts else ""
@@ -64,12 +67,20 @@ class Number(msgspec.Struct, frozen=True):
     @property
     def short(self) -> str:
         """Return the value with its unit, such as `66.7 percentage points`."""
-        return self.hits or f"{number(self.value, self.decimals)} {self.unit}".rstrip()
+        return self.hits or f"{self._text(self.value)} {self.unit}".rstrip()
 
     @property
     def bare(self) -> str:
         """Return the value without its unit."""
-        return self.hits or number(self.value, self.decimals)
+        return self.hits or self._text(self.value)
+
+    def _text(self, value: float | None) -> str:
+        """Return one of the values: as 0 where the others make it one, as in -0.5 to 0.5."""
+        if value is None:
+            return UNDEFINED
+        ends = [abs(end) for end in (self.value, self.low, self.high) if end is not None and math.isfinite(end)]
+        wide = self.unit in ("%", POINTS) or max(ends, default=0.0) >= 10**-self.decimals
+        return fixed(value, self.decimals) if wide and math.isfinite(value) else number(value, self.decimals)
 
     @property
     def spread(self) -> str:
@@ -77,7 +88,7 @@ class Number(msgspec.Struct, frozen=True):
         if self.low is None or self.high is None:
             return UNDEFINED
         unit = f" {self.unit}" if self.hits else ""
-        return f"{number(self.low, self.decimals)} to {number(self.high, self.decimals)}{unit}"
+        return f"{self._text(self.low)} to {self._text(self.high)}{unit}"
 
     @property
     def expected(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from ..contracts.sizes import SURE, State, over
 from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
 from ..scoring.score import Scores
 from ..statistics.facets import OVER, population
-from .needed import distance, in_words, named, need_of
+from .needed import advice, distance, in_words, named, need_of
 from .records import Number, Reply, Row
 from .verdicts import small_of, state_of, undone
 
@@ -20,7 +21,8 @@ MOST_ROWS = 6
 LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
-    Caveat.NO_VARIATION: "All independent units agree, so no interval can be computed.",
+    Caveat.NO_VARIATION: "All independent units agree, so no interval can be computed, and the run does not tell how "
+    "much more data would decide.",
     Caveat.ONE_CLUSTER: "It rests on a single independent unit, so there is no interval and no test.",
 }
 
@@ -111,8 +113,11 @@ def _level(name: str, value: Scalar) -> str:
     return f"{name} {value:.12g}" if isinstance(value, float) else f"{name} {value}"
 
 
-def reply_of(one: Asked, scores: Scores | None) -> Reply:
-    """Return the verdict on a question, in words; `scores` tells what more data would decide."""
+def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Reply:
+    """Return the verdict on a question, in words; `scores` tells what more data would decide.
+
+    `paired`: the numbers are differences of two runs, of which `scores` is one.
+    """
     question, found = one.question, one.answering
     states = [state_of(question, e) for e in found]
     state = over(states)
@@ -126,11 +131,11 @@ def reply_of(one: Asked, scores: Scores | None) -> Reply:
         sentence = _shown(question, [e for e in known if e.shown], known, varying)
     else:
         sentence = _unshown(question, state, known, varying)
-    more = [SURE] if state is State.OPEN else []
-    if state is State.OPEN:
-        more += _needs(question, known, scores)
+    more = [SURE, *_needs(question, known, scores, paired)] if state is State.OPEN else []
+    if state in (State.SHOWN, State.SMALL):
+        more += _others(question, known, scores, paired)
     more += _cautions(question, known, state)
-    return Reply(question.asks, state, sentence, tuple(more))
+    return Reply(question.asks, state, sentence, tuple(filter(None, more)))
 
 
 def _nothing(found: Sequence[Estimate]) -> str:
@@ -212,7 +217,29 @@ def _counted(question: Question, known: Sequence[Estimate], varying: frozenset[s
     return f"{_scope(known)}, {f'{question.above}: ' if count and question.above else ''}{', '.join(told)}."
 
 
-def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None) -> Iterator[str]:
+def _others(question: Question, known: Sequence[Estimate], scores: Scores | None, paired: bool) -> Iterator[str]:
+    """Yield what is known of the groups in which nothing was shown: of one that differs as much, by name."""
+    undecided = [e for e in known if state_of(question, e) is State.OPEN]
+    least = min((_away(e) for e in known if e.shown), default=math.inf)
+    alike = [e for e in undecided if _away(e) >= least and not question.counts]
+    if alike:
+        first, others = alike[0], counted(len(alike) - 1, "other group")
+        told = f"For {about_of(first, _varying(known)) or 'all'} it differs as much as where it is shown"
+        told += f", and so in {others}" if len(alike) > 1 else ""
+        yield f"{told}, but this is not decided: {Number.of(first).told}."
+        if (need := need_of(scores, [first], _away(first), paired=paired)) is not None:
+            yield advice(
+                need, first, _away(first), f"To find {distance(first, _away(first))}, as much as was found there"
+            )
+    if rest := len(undecided) - len(alike):
+        yield f"In {counted(rest, 'other group')} nothing was shown. {SURE}"
+
+
+def _away(e: Estimate) -> float:
+    return abs((e.value or 0.0) - (e.neutral or 0.0))
+
+
+def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None, paired: bool) -> Iterator[str]:
     """Yield how much more would decide: for the size that counts as small, or else for the value that was found."""
     if floor := next((e for e in known if Caveat.P_FLOOR in e.caveats), None):
         over, p = str(floor.facts.get(OVER, "")).split(" x "), floor.facts.get(SMALLEST_P)
@@ -222,15 +249,12 @@ def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None)
         return
     undecided = [e for e in known if state_of(question, e) is State.OPEN]
     small = small_of(question, undecided[0]) if undecided else None
-    found = [abs((e.value or 0.0) - (e.neutral or 0.0)) for e in undecided]
-    target = small if small is not None else max(found, default=0.0)
+    target = small if small is not None else max(map(_away, undecided), default=0.0)
     if not target:
         return
     group = undecided if small is not None else undecided[:1]
-    if (need := need_of(scores, group, target)) is not None and (
-        told := in_words(need, undecided[0], target, small=small is not None)
-    ):
-        yield told
+    if (need := need_of(scores, group, target, paired=paired)) is not None:
+        yield in_words(need, undecided[0], target, small=small is not None, able=floor is None)
 
 
 def _cautions(question: Question, known: Sequence[Estimate], state: State) -> Iterator[str]:
@@ -241,8 +265,6 @@ def _cautions(question: Question, known: Sequence[Estimate], state: State) -> It
         yield "The missing answers could change this verdict, if they all leaned to one side."
     elif changed:
         yield f"The missing answers could change this in {len(changed)} of these {counted(len(decided), 'group')}."
-    if state in (State.SHOWN, State.SMALL) and (rest := sum(state_of(question, e) is State.OPEN for e in known)):
-        yield f"In {counted(rest, 'other group')} nothing was shown. {SURE}"
     told = {caveat for e in known for caveat in e.caveats}
     yield from (words for caveat, words in NO_INTERVAL.items() if any(caveat in e.caveats for e in known[:1]))
     if Caveat.ONE_LEVEL in told:

@@ -11,33 +11,41 @@ from rich.table import Table
 from ..compare import Comparison, Difference
 from ..compare.answered import answer_of_comparison
 from ..compare.beside import PUBLISHED
+from ..compare.beside import in_words as beside_in_words
 from ..compare.differences import words_of
 from ..contracts.estimates import Estimate
-from ..contracts.sizes import ROW_WORDS, size_of
-from ..contracts.words import interval, number, p_value
+from ..contracts.words import UNDEFINED, decimals_for, number, p_value, settled
 from .answer import show_answer
 from .results import UNITS, note_on_p
 from .terminal import terminal
 
 CAPTION = "difference: over the units that both runs answered"
 BESIDE = "second: of the run; difference: from the published value"
-ROWS = 60
-"""Number of differences shown on the terminal; the report has all."""
+RANKS, ROWS = 60, 6
+"""Rank agreements and differences that are shown on the terminal; the report has all."""
 
 
 def show_comparison(comparison: Comparison, report: Path) -> int:
-    """Print the differences, the conclusion and the report's path; return 1 if nothing could be compared."""
+    """Print the answer in the order of the report, and the report's path; return 1 if nothing could be compared.
+
+    Differences from published values, and those of measures that have no test, stand in a short table.
+    """
     console = terminal()
     for note in comparison.notes:
         console.print(f"Note: {note}")
+    shown = list(comparison.headline or comparison.differences)
     if (answer := answer_of_comparison(comparison)) is not None:
         show_answer(answer, console)
-    elif comparison.conclusion:
-        console.print(comparison.conclusion)
-    shown = comparison.headline or comparison.differences
-    for table in _tables(comparison.ranked, shown[:ROWS]):
+        shown = [one for one in shown if PUBLISHED in one.estimate.facts]
+        said = beside_in_words(shown)
+    else:
+        said = comparison.conclusion
+    if said:
+        console.print(said)
+    most = RANKS if comparison.ranked else ROWS
+    for table in _tables(comparison.ranked, shown[:most]):
         console.print(table)
-    if rest := len(comparison.differences) - len(shown[:ROWS]):
+    if rest := len(shown) - len(shown[:most]):
         console.print(f"{rest:,} more {'rank agreements' if comparison.ranked else 'differences'} are in the report.")
     for listing in comparison.listings:
         path = report.with_name(f"{listing.name}.csv")
@@ -70,18 +78,13 @@ def _empty(title: str, caption: str | None) -> Table:
 
 
 def _table(title: str, differences: Sequence[Difference]) -> Table:
-    beside = all(d.estimate.facts.get(PUBLISHED) for d in differences)
-    caption = "; ".join(filter(None, [BESIDE if beside else CAPTION, note_on_p(d.estimate for d in differences)]))
-    table = _empty(title, caption)
-    for name in ("measure", "group"):
+    table = _empty(title, BESIDE if all(d.estimate.facts.get(PUBLISHED) for d in differences) else CAPTION)
+    for name in ("measure", "for"):
         table.add_column(name, overflow="fold")
-    for name in ("first", "second", "difference", "interval", "n", "missing", "p"):
+    for name in ("first", "second", "difference", "interval"):
         table.add_column(name, justify="right")
-    if not beside:
-        table.add_column("says")
     for difference in differences:
-        said = () if beside else (ROW_WORDS[size_of(difference.estimate)],)
-        table.add_row(*_row(difference), *said)
+        table.add_row(*_row(difference))
     return table
 
 
@@ -100,13 +103,8 @@ def rank_table(estimates: Sequence[Estimate]) -> Table:
 
 def _row(difference: Difference) -> tuple[str, ...]:
     e = difference.estimate
-    return (
-        *words_of(e.replace(unit=UNITS.get(e.unit, e.unit))),
-        number(difference.first),
-        number(difference.second),
-        number(e.value),
-        interval(e.low, e.high),
-        str(e.n),
-        str(e.missing.total),
-        p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
-    )
+    measure, about = words_of(e.replace(unit=UNITS.get(e.unit, e.unit)))
+    numbers = [difference.first, difference.second, e.value, e.low, e.high]
+    decimals = decimals_for(numbers)
+    first, second, value, low, high = (number(settled(one, 100), decimals) for one in numbers)
+    return measure, about, first, second, value, UNDEFINED if e.low is None else f"{low} to {high}"

@@ -74,15 +74,15 @@ def gate(
 def show_verdicts(verdicts: Sequence[Verdict], title: str) -> int:
     """Print the checks that did not pass, grouped by rule, and return the exit code."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for head in ("", "rule and estimate", "required", "found"):
+    for head in ("", "rule, and what was checked", "required", "found"):
         table.add_column(head, overflow="fold")
     for verdict in verdicts:
         passed = sum(outcome.passed for outcome in verdict.outcomes)
         told = f"{passed} of {counted(len(verdict.outcomes), 'check')} passed"
-        table.add_row(WORDS[verdict.state], verdict.rule, told, "")
+        table.add_row(WORDS[verdict.state], verdict.rule, "", told)
         for outcome in verdict.outcomes:
             if not outcome.passed:
-                table.add_row("", f"  {outcome.subject}", outcome.check, outcome.told)
+                table.add_row("", f"  {outcome.shown}", outcome.check, outcome.told)
     console = terminal()
     console.print(table)
     console.print(f"{summary(verdicts)}.")

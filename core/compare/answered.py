@@ -36,7 +36,7 @@ def answer_of_comparison(comparison: Comparison) -> Answer | None:
     return Answer(
         question=f"Do {', '.join(names[:-1])} and {names[-1]} differ?",
         model="",
-        replies=tuple(reply_of(one, None) for one in asked),
+        replies=tuple(reply_of(one, scores, paired=True) for one in asked),
         rows=rows,
         left_out=left,
         missing=" ".join(lost),
@@ -63,7 +63,7 @@ def _asked(differences: Sequence[Estimate], questions: Sequence[Question]) -> It
         single = len({e.group[MODELS] for e in found}) == 1
         first, second = str(found[0].group[MODELS]).split(AGAINST) if single else ("the first named", "the second")
         question = Question(
-            asks=f"Do they differ in: {label}?",
+            asks=f"{label}: do they differ?",
             measure=measure,
             above=f"{label} is greater for {first} than for {second}",
             below=f"{label} is less for {first} than for {second}",

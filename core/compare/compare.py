@@ -27,7 +27,7 @@ from .beside import PUBLISHED, in_words, published_of, set_beside
 from .check import by_study, ensure_comparable
 from .differences import POINTS, Difference
 from .drawn import each_once, forests, side_by_side
-from .pair import Units, families, groups_in, key_of, pair, units_of
+from .pair import Units, families, groups_in, key_of, pair, units_of, widest
 from .records import CompareOptions, Comparison
 
 PAIRED = "paired-difference"
@@ -193,6 +193,7 @@ def _compare_metric(
     small = {one.measure: one.small for one in runs[next(iter(runs))].manifest.study.questions}
     for against, run in pairs:
         values = {key_of(e.metric, e.group): e for e in runs[against].estimates[name]}
+        limits = _limits(units[run], units[against])
         # The whole-study estimates of `missing` and the like stand in every run; a group of one run only in none.
         for e in runs[run].estimates[name]:
             key = key_of(e.metric, e.group)
@@ -203,9 +204,27 @@ def _compare_metric(
             note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
             named = {"label": e.label, "meaning": e.meaning, "direction": e.direction}
             made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note, **named)
+            made = _limited(made, limits.get(key))
             made = with_margin(made, _margin(options, small.get(e.metric), values[key], e))
             found.append(Difference(made, values[key].value, e.value))
     return found
+
+
+def _limits(*runs: Units | None) -> dict[tuple[Any, ...], float]:
+    """Return how far runs can be apart in each estimate, where both runs have the same limits."""
+    first, second = ({} if one is None else widest(one) for one in runs)
+    return {key: width for key, width in first.items() if second.get(key) == width}
+
+
+def _limited(difference: Estimate, widest: float | None) -> Estimate:
+    """Return a difference whose interval has no values that are impossible.
+
+    A true difference is never one of them, so that the interval covers it as often as before.
+    """
+    low, high = difference.low, difference.high
+    if widest is None or low is None or high is None:
+        return difference
+    return difference.replace(low=max(low, -widest), high=min(high, widest))
 
 
 def _margin(options: CompareOptions, small: float | None, *estimates: Estimate) -> float | None:

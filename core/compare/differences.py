@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..answer.replies import about_of, label_of
 from ..contracts import Estimate
 
 POINTS = {"%": "percentage points"}
@@ -22,5 +23,5 @@ class Difference(NamedTuple):
 
 def words_of(e: Estimate) -> tuple[str, str]:
     """Return what a difference is of, in words: the measure with its unit, and the levels of the group."""
-    levels = ", ".join(str(level) for name, level in e.group.items() if name not in ENDS)
-    return f"{e.label or e.metric}{f' ({e.unit})' if e.unit else ''}", levels or "all"
+    levels = about_of(e.replace(group={name: level for name, level in e.group.items() if name not in ENDS}))
+    return f"{label_of(e)}{f' ({e.unit})' if e.unit else ''}", levels or "all"

@@ -74,6 +74,22 @@ def groups_in(units: Units) -> set[tuple[Any, ...]]:
     return {key_of(row.pop("metric"), row) for row in rows}
 
 
+def widest(units: Units) -> dict[tuple[Any, ...], float]:
+    """Return how far two runs can be apart in each estimate whose units have limits, by the estimate's key.
+
+    An estimate is a mean of its units, less that of the units of the other sign, so it moves between their limits.
+    """
+    by = ["metric", *units.factors]
+    width = (pl.col("greatest").max() - pl.col("least").min()).cast(pl.Float64)
+    sides = units.frame.group_by(*by, "sign").agg(width.alias("width"))
+    found: dict[tuple[Any, ...], float] = {}
+    for row in sides.group_by(*by).agg(pl.col("width").sum(), known=pl.col("width").is_not_null().all()).to_dicts():
+        total, known = row.pop("width"), row.pop("known")
+        if known:
+            found[key_of(row.pop("metric"), row)] = total
+    return found
+
+
 def pair(first: Units, second: Units, *, shared_only: bool) -> pl.DataFrame:
     """Join two runs' units: `first`, `second` and their statuses.
 

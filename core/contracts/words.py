@@ -41,6 +41,11 @@ def defined(value: float | None) -> bool:
     return value is not None and not math.isnan(value)
 
 
+def settled(value: float | None, scale: float = 1.0) -> float | None:
+    """Return 0 for a value that is only the rounding error of a sum of terms as large as `scale`."""
+    return 0.0 if value is not None and abs(value) < 1e-12 * max(1.0, abs(scale)) else value
+
+
 def decimals_for(values: Iterable[float | None]) -> int:
     """Return the number of decimals of a column of such values: 3 below 10, 2 below 1000, else 1."""
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]

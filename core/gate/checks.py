@@ -13,8 +13,20 @@ from typing import NamedTuple
 
 from ..compare import Difference
 from ..contracts.estimates import Caveat, Estimate
-from ..contracts.words import defined, exact, explained, number, percent
+from ..contracts.words import decimals_for, defined, exact, explained, number, percent, settled
+from ..statistics.intervals import exact_interval
 from .policy import Rule
+
+WORDS = {
+    "value": "value",
+    "low": "lower end of the interval",
+    "high": "upper end of the interval",
+    "bound_low": "least value that the missing answers allow",
+    "bound_high": "greatest value that the missing answers allow",
+}
+"""What `on` of a rule names."""
+UNITLESS = ("share", "count")
+"""Units that are not said after a number."""
 
 
 class State(StrEnum):
@@ -36,12 +48,30 @@ def worst(states: Iterable[State]) -> State:
     return next(state for state in (State.FAIL, State.OPEN, State.PASS) if state in found)
 
 
+class More(StrEnum):
+    """What more data could do about a failure, as a clause."""
+
+    NOTHING = "more data cannot change this"
+    LITTLE = "the whole interval is beyond the limit, so more data are not expected to change this"
+    COULD = "its interval reaches the limit, so more data could change this"
+    UNKNOWN = "without an interval, whether more data could change this is not known"
+
+    @classmethod
+    def reaching(cls, allowed: Allowed, low: float | None, high: float | None) -> More:
+        """Return what more data could do about a value whose interval is this."""
+        if low is None or high is None or not defined(low) or not defined(high):
+            return cls.UNKNOWN
+        return cls.LITTLE if allowed.state(low, high) is State.FAIL else cls.COULD
+
+
 class Check(NamedTuple):
     """One check, in words, and its result."""
 
     check: str
     found: str
     state: State
+    more: More | None = None
+    """Of `FAIL`: what more data could do about it."""
     room: float | None = None
     """Of `OPEN`: how far the value is from the nearest limit, where more data would tell on which side it is."""
 
@@ -70,16 +100,16 @@ class Allowed(NamedTuple):
 
 def check_estimate(rule: Rule, estimate: Estimate, difference: Difference | None) -> Iterator[Check]:
     """Yield every check of a rule on one estimate."""
-    on = rule.on or "value"
+    on, unit = WORDS[rule.on or "value"], _unit(estimate)
     if rule.max is not None:
-        yield _inside(f"{on} at most {exact(rule.max)}", Allowed(most=rule.max), rule, estimate)
+        yield _inside(f"{on} at most {exact(rule.max)}{unit}", Allowed(most=rule.max), rule, estimate)
     if rule.min is not None:
-        yield _inside(f"{on} at least {exact(rule.min)}", Allowed(least=rule.min), rule, estimate)
+        yield _inside(f"{on} at least {exact(rule.min)}{unit}", Allowed(least=rule.min), rule, estimate)
     if rule.between is not None:
         low, high = rule.between
-        yield _inside(f"{on} from {exact(low)} to {exact(high)}", Allowed(low, high), rule, estimate)
+        yield _inside(f"{on} from {exact(low)} to {exact(high)}{unit}", Allowed(low, high), rule, estimate)
     if (most := rule.max_distance) is not None:
-        yield _near(f"distance of {on} from neutral at most {exact(most)}", most, rule, estimate)
+        yield _near(f"distance of the {on} from neutral at most {exact(most)}{unit}", most, rule, estimate)
     if rule.equivalent_within is not None:
         yield _equivalent(rule.equivalent_within, estimate)
     if rule.max_increase is not None:
@@ -95,7 +125,13 @@ def check_share(status: str, most: float, total: int, missing: Mapping[str, int]
     if not total:
         return Check(words, "no answers to count", State.OPEN)
     found = f"{percent(count / total, 1)} ({count:,} of {total:,})"
-    return Check(words, found, State.of(count / total <= most))
+    state = State.of(count / total <= most)
+    allowed = Allowed(most=most)
+    return Check(words, found, state, _if_failed(state, allowed, *exact_interval(count, total, 0.95)))
+
+
+def _if_failed(state: State, allowed: Allowed, low: float | None, high: float | None) -> More | None:
+    return More.reaching(allowed, low, high) if state is State.FAIL else None
 
 
 def _inside(words: str, allowed: Allowed, rule: Rule, estimate: Estimate, neutral: str = "") -> Check:
@@ -105,42 +141,53 @@ def _inside(words: str, allowed: Allowed, rule: Rule, estimate: Estimate, neutra
     found = f"{_found(on, value, e)}{neutral}"
     if value is None or not defined(value):
         return Check(words, found, State.OPEN)
-    if rule.on == "value":
-        return Check(words, found, State.of(allowed.has(value)))
     low, high = (e.bound_low, e.bound_high) if on.startswith("bound") else (e.low, e.high)
-    if low is None or high is None or not defined(low) or not defined(high):
+    room = None
+    if rule.on == "value":
+        state = State.of(allowed.has(value))
+    elif low is None or high is None or not defined(low) or not defined(high):
         alone = Caveat.ONE_CLUSTER in e.caveats and allowed.has(value)
-        return Check(words, found, State.OPEN if alone else State.of(allowed.has(value)))
-    state = State.PASS if rule.on and allowed.has(value) else allowed.state(low, high)
-    if not rule.on and state is State.PASS and not allowed.has(value):
-        state = State.FAIL  # a value outside its own interval would be a broken metric; it must not pass
-    counts = state is State.OPEN and not on.startswith("bound")  # of bounds, readable answers would tell
-    return Check(words, found, state, allowed.room(value) if counts else None)
+        state = State.OPEN if alone else State.of(allowed.has(value))
+    else:
+        state = State.PASS if rule.on and allowed.has(value) else allowed.state(low, high)
+        if not rule.on and state is State.PASS and not allowed.has(value):
+            state = State.FAIL  # a value outside its own interval would be a broken metric; it must not pass
+        counts = state is State.OPEN and not on.startswith("bound")  # of bounds, readable answers would tell
+        room = allowed.room(value) if counts else None
+    return Check(words, found, state, _if_failed(state, allowed, low, high), room)
 
 
-def _found(on: str, value: float | None, estimate: Estimate) -> str:
+def _unit(estimate: Estimate) -> str:
+    return f" {estimate.unit}" if estimate.unit and estimate.unit not in UNITLESS else ""
+
+
+def _found(on: str, value: float | None, e: Estimate) -> str:
     if value is None or not defined(value):
-        return f"no {on}{f' ({explained(estimate)})' if explained(estimate) else ''}"
-    unit = f" {estimate.unit}" if estimate.unit else ""
-    return f"{on} {number(value)}{unit}{_interval(estimate) if on == 'value' else ''}"
+        return f"no {WORDS[on]}{f' ({explained(e)})' if explained(e) else ''}"
+    value, low, high, decimals = _numbers(e, value)
+    there = on == "value" and defined(low) and defined(high)
+    interval = f" (interval {number(low, decimals)} to {number(high, decimals)})" if there else ""
+    return f"{WORDS[on]} {number(value, decimals)}{_unit(e)}{interval}"
 
 
-def _interval(estimate: Estimate) -> str:
-    if not defined(estimate.low) or not defined(estimate.high):
-        return ""
-    return f" [{number(estimate.low)}, {number(estimate.high)}]"
+def _numbers(e: Estimate, value: float | None) -> tuple[float | None, float | None, float | None, int]:
+    """Return a value and the interval as they are shown, and their decimals."""
+    scale = max((abs(end) for end in (e.low, e.high, value) if end is not None and defined(end)), default=1.0)
+    value, low, high = (settled(end, max(scale, 100.0)) for end in (value, e.low, e.high))
+    points = _unit(e).strip() in ("%", "percentage points")
+    return value, low, high, 1 if points else decimals_for([value, low, high])
 
 
 def _near(words: str, most: float, rule: Rule, estimate: Estimate) -> Check:
     if (neutral := estimate.neutral) is None:
-        return Check(words, "this measure has no neutral value", State.FAIL)
+        return Check(words, "this measure has no neutral value", State.FAIL, More.NOTHING)
     return _inside(words, Allowed(neutral - most, neutral + most), rule, estimate, f", neutral {exact(neutral)}")
 
 
 def _equivalent(margin: float, estimate: Estimate) -> Check:
-    words, e = f"whole interval within {exact(margin)} of neutral", estimate
+    words, e = f"whole interval within {exact(margin)}{_unit(estimate)} of neutral", estimate
     if e.neutral is None:
-        return Check(words, "this measure has no neutral value", State.FAIL)
+        return Check(words, "this measure has no neutral value", State.FAIL, More.NOTHING)
     if e.low is None or e.high is None or not defined(e.low) or not defined(e.high):
         return Check(words, f"no interval{f' ({explained(e)})' if explained(e) else ''}", State.OPEN)
     allowed = Allowed(e.neutral - margin, e.neutral + margin)
@@ -148,25 +195,30 @@ def _equivalent(margin: float, estimate: Estimate) -> Check:
     # A value outside its own interval would be a broken metric; it must not pass for near.
     if state is State.PASS and (e.value is None or not allowed.has(e.value)):
         state = State.FAIL
-    found = f"{number(e.low)} to {number(e.high)}, neutral {exact(e.neutral)}"
-    return Check(words, found, state, allowed.room(e.value) if state is State.OPEN and e.value is not None else None)
+    _, low, high, decimals = _numbers(e, e.value)
+    found = f"interval {number(low, decimals)} to {number(high, decimals)}{_unit(e)}, neutral {exact(e.neutral)}"
+    room = allowed.room(e.value) if state is State.OPEN and e.value is not None else None
+    return Check(words, found, state, _if_failed(state, allowed, e.low, e.high), room)
 
 
 def _increase(rule: Rule, most: float, estimate: Estimate, difference: Difference | None) -> Check:
     on = rule.on or "high"
-    words = f"increase of the distance from neutral since {rule.baseline} at most {exact(most)} ({on})"
+    words = f"distance from neutral greater than in {rule.baseline} by at most {exact(most)}{_unit(estimate)}"
+    words += f" ({WORDS[on]})"
     if estimate.neutral is None:
-        return Check(words, "this measure has no neutral value", State.FAIL)
+        return Check(words, "this measure has no neutral value", State.FAIL, More.NOTHING)
     if difference is None or difference.first is None:
-        return Check(words, "the baseline does not have this value", State.FAIL)
+        return Check(words, "the baseline does not have this value", State.FAIL, More.NOTHING)
     every = _grown(difference, estimate.neutral)
     grown, least = every[on], every["bound_low" if on.startswith("bound") else "low"]
     if grown is None:
         why = explained(difference.estimate)
-        return Check(words, f"no {on} limit of the difference{f' ({why})' if why else ''}", State.OPEN)
-    found = f"{number(difference.first)} then {number(difference.second)}, increased by {number(grown)} ({on})"
+        return Check(words, f"no {WORDS[on]} of the difference{f' ({why})' if why else ''}", State.OPEN)
+    first, second = settled(difference.first, 100), settled(difference.second, 100)
+    found = f"{number(first)} then {number(second)}, greater by {number(settled(grown, 100))} ({WORDS[on]})"
     shown = on in ("value", "low", "bound_low") or least is None or least > most
-    return Check(words, found, State.PASS if grown <= most else State.FAIL if shown else State.OPEN)
+    state = State.PASS if grown <= most else State.FAIL if shown else State.OPEN
+    return Check(words, found, state, _if_failed(state, Allowed(most=most), least, every["high"]))
 
 
 def _grown(difference: Difference, neutral: float) -> dict[str, float | None]:

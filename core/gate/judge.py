@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..answer.needed import distance, need_of, takes_of
+from ..answer.needed import advice, distance, need_of
+from ..answer.replies import about_of, label_of
 from ..catalogue.study import Catalogue
 from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of
@@ -17,7 +18,7 @@ from ..contracts.estimates import Estimate
 from ..report.text import group_words
 from ..scoring.score import Scores, score
 from ..store import Store, get_run
-from .checks import Check, State, check_estimate, check_share, worst
+from .checks import Check, More, State, check_estimate, check_share, worst
 from .deciding import Sequences, sequences_of
 from .policy import FINISHED, Policy, Rule
 from .selecting import matches, selected
@@ -30,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """One check of one estimate."""
 
     subject: str
-    """Measure and group that were checked, in words."""
+    """Measure and group that were checked, by the names that policies use."""
     check: str
     """What must hold."""
     found: str
@@ -38,6 +39,10 @@ class Outcome(msgspec.Struct, frozen=True):
     state: State
     needed: str = ""
     """Where data are too few: how many more of which facet would tell with 80 % power, if the value stayed."""
+    label: str = ""
+    """Measure and group as in a report; empty: as `subject`."""
+    more: More | None = None
+    """Of a failure: what more data could do about it; None where that goes without saying."""
 
     @property
     def passed(self) -> bool:
@@ -46,10 +51,15 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """Return what was found, with what is needed where data are too few."""
-        if self.state is not State.OPEN:
-            return self.found
-        return f"{self.found}; not enough data{f': {self.needed}' if self.needed else ''}"
+        """Return what was found, with what more data would do where it does not pass."""
+        if self.state is State.OPEN:
+            return f"{self.found}; not enough data{f'. {self.needed}' if self.needed else ''}"
+        return f"{self.found}; {self.more}" if self.more is not None and self.state is State.FAIL else self.found
+
+    @property
+    def shown(self) -> str:
+        """Return what was checked, in words."""
+        return self.label or self.subject
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -155,17 +165,20 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines, followed: Sequen
         own = check_estimate(rule, estimate, difference)
         for check in followed.checks(rule, estimate) if followed is not None and rule.limits else own:
             subject = f"{estimate.metric} ({group_words(estimate.group)})"
-            yield _outcome(subject, check, _needed(scores, estimate, check))
+            label = ": ".join(filter(None, [label_of(estimate), about_of(estimate)]))
+            yield _outcome(subject, check, _needed(scores, estimate, check), label)
 
 
-def _outcome(subject: str, check: Check, needed: str = "") -> Outcome:
-    return Outcome(subject, check.check, check.found, check.state, needed)
+def _outcome(subject: str, check: Check, needed: str = "", label: str = "") -> Outcome:
+    return Outcome(subject, check.check, check.found, check.state, needed, label, check.more)
 
 
 def _needed(scores: Scores, estimate: Estimate, check: Check) -> str:
-    if check.room is None or (need := need_of(scores, [estimate], check.room)) is None or not (told := takes_of(need)):
+    if check.room is None or (need := need_of(scores, [estimate], check.room)) is None:
         return ""
-    return f"to tell it from the limit, {distance(estimate, check.room)} away, takes {told}"
+    away = distance(estimate, check.room)
+    aim = f"To tell the value from the limit of this rule, {away} away, if it stays where it is"
+    return advice(need, estimate, check.room, aim)
 
 
 def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcome:
@@ -180,7 +193,8 @@ def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcom
     else:
         groups = list(dict.fromkeys(group_words(e.group) for e in named))
         there = f"groups: {'; '.join(groups[:5])}{' ...' if len(groups) > 5 else ''}"
-    return Outcome(_selector(rule), "it matches an estimate", f"nothing matches; there are {there}", State.FAIL)
+    found = f"nothing matches; there are {there}"
+    return Outcome(_selector(rule), "it matches an estimate", found, State.FAIL, more=More.NOTHING)
 
 
 def _selector(rule: Rule) -> str:
@@ -201,11 +215,12 @@ def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:
                 missing = {s: int((statuses == s).sum()) for s in statuses.unique() if s != "ok"}
                 words = f", {group_words(group)}" if group else ""
                 yield _outcome(
-                    f"answers of stage {stage.name!r}{words}", check_share(status, most, part.height, missing)
+                    f"answers of the stage {stage.name!r}{words}", check_share(status, most, part.height, missing)
                 )
     if not matched:
         selector = f"answers ({group_words(rule.group)})"
-        yield Outcome(selector, "it matches an answer", "no stage has answers with these factors", State.FAIL)
+        found = "no stage has answers with these factors"
+        yield Outcome(selector, "it matches an answer", found, State.FAIL, more=More.NOTHING)
 
 
 def _parts(frame: pl.DataFrame, group: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from ..answer import Answer
+from ..contracts.sizes import State as Shown
 from ..contracts.words import counted
 from ..report.first import answer_markdown
 from ..report.markdown import escape, table
@@ -13,7 +14,11 @@ from ..report.text import clean
 from .checks import State, worst
 from .judge import Verdict
 
-HEADS = ("estimate", "required", "found")
+HEADS = ("what was checked", "required", "found")
+TWO_AIMS = (
+    "How many more it takes differs from what stands at the rules above: there it is told for the limit of the rule, "
+    "here for the size that counts as small in the question of the study."
+)
 KINDS = {State.FAIL: "policy", State.OPEN: "not-enough-data"}
 """Types of a failure in JUnit XML."""
 SHOWN = 100
@@ -52,11 +57,16 @@ def markdown(verdicts: Sequence[Verdict], title: str, answer: Answer | None = No
         if not wrong:
             continue
         lines += [f"### {str(verdict.state).capitalize()}: {escape(verdict.rule)}", ""]
-        lines += table(HEADS, ((o.subject, o.check, o.told) for o in wrong[:left]))
+        lines += table(HEADS, ((o.shown, o.check, o.told) for o in wrong[:left]))
         lines += [f"{len(wrong) - left:,} more checks did not pass.", ""] if len(wrong) > left else []
         left = max(0, left - len(wrong))
     if answer is not None:
-        lines += ["### What the run found", "", answer_markdown(answer)]
+        lines += ["### What the run found", ""]
+        needed = any(o.needed for v in verdicts for o in v.outcomes) and any(
+            r.state is Shown.OPEN for r in answer.replies
+        )
+        lines += [TWO_AIMS, ""] if needed else []
+        lines.append(answer_markdown(answer))
     return "\n".join(lines)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +10,7 @@ import polars as pl
 
 from ..catalogue.study import STAGE
 from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Stage
+from .held import home_of, repeated
 
 if TYPE_CHECKING:
     from .score import Scores
@@ -43,14 +43,8 @@ def _factors(units: pl.DataFrame) -> list[str]:
 
 
 def _counted(units: pl.DataFrame, tried: pl.DataFrame) -> str | None:
-    homes = (_home(units[column], tried) for column in ("cluster", "unit"))
+    homes = (home_of(units[column], tried) for column in ("cluster", "unit"))
     return next((home for home in homes if home is not None), None)
-
-
-def _home(levels: pl.Series, frame: pl.DataFrame) -> str | None:
-    """Return the first factor that has all of these levels."""
-    wanted = set(levels.drop_nulls())
-    return next((name for name in frame.columns if wanted and wanted <= set(frame[name])), None)
 
 
 def _parts(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame, counted: str) -> Iterator[pl.DataFrame]:
@@ -61,29 +55,17 @@ def _parts(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame, counte
         told = {n: level for n, level in group.items() if n in tried.columns and level in set(tried[n])}
         before, after = (_count(frame, told, counted) for frame in (tried, asked))
         if before and after and all(_there(units[name], level, tried, asked) for name, level in group.items()):
-            yield _repeated(part, max(1, round(part["cluster"].n_unique() * after / before)))
+            yield repeated(part, max(1, round(part["cluster"].n_unique() * after / before)))
 
 
 def _there(levels: pl.Series, level: Any, tried: pl.DataFrame, asked: pl.DataFrame) -> bool:
     """Return whether a level is asked about, if it is a factor's: of this name or, as in contrasts, of another."""
-    named = levels.name if levels.name in tried.columns else _home(levels, tried)
+    named = levels.name if levels.name in tried.columns else home_of(levels, tried)
     return named is None or level not in set(tried[named]) or level in set(asked[named])
 
 
 def _count(frame: pl.DataFrame, group: dict[str, Any], counted: str) -> int:
     return frame.filter(*(pl.col(name) == level for name, level in group.items()))[counted].n_unique()
-
-
-def _repeated(part: pl.DataFrame, wanted: int) -> pl.DataFrame:
-    """Return this many clusters: the first ones, or all of them repeatedly under other names."""
-    names = part["cluster"].unique(maintain_order=True)
-    copies = [
-        part.filter(pl.col("cluster").is_in(names.head(wanted - time * len(names)).implode())).with_columns(
-            pl.col("unit", "cluster") + (f" ({time + 1})" if time else "")
-        )
-        for time in range(ceil(wanted / len(names)))
-    ]
-    return pl.concat(copies)
 
 
 PLANNED, PILOT = "planned", "pilot"

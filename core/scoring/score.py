@@ -32,6 +32,7 @@ from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
 from .draws import one_draw
+from .held import held_by
 from .reasoning import Reasoned
 
 NAMED = ("key", "trial")
@@ -72,6 +73,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The study with the paths of this machine."""
     smallest: Callable[[], type[Metric]] | None = None
     """Load the metric by which power is computed; None if nothing was measured."""
+    whole: Callable[[], pl.DataFrame | None] | None = None
+    """List the factors of the first stage's trials, of the whole study; None if nothing was measured."""
 
     @property
     def made(self) -> Study:
@@ -98,6 +101,11 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         """Return the observations of the last stage."""
         frame: pl.DataFrame = self.observations[self.stages[-1].name]
         return frame
+
+    @cached_property
+    def held(self) -> pl.DataFrame | None:
+        """Return the factors of the whole study's trials, at their first use; None where they are too many."""
+        return self.whole() if self.whole is not None else None
 
     @cached_property
     def stacked(self) -> pl.DataFrame:
@@ -328,7 +336,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
     known = calibrated(catalogue, made.study, instrument.every_option, data)
     named = msgspec.structs.replace(named, calibration=known)
-    return msgspec.structs.replace(
+    measured = msgspec.structs.replace(
         scores,
         manifest=named,
         local=made.study,
@@ -340,6 +348,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         options=every,
         smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
+    return msgspec.structs.replace(measured, whole=partial(held_by, catalogue, measured))
 
 
 def _computed(scores: Scores, name: str, metric: Metric, options: Options) -> Sequence[Estimate]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
+from scipy import stats
 
 from prejudge.core.answer import needed
 from prejudge.core.answer.lost import MENDS, lost_examples, mend_words, missing_words
-from prejudge.core.answer.needed import Need, in_words
+from prejudge.core.answer.needed import Facet, Need, in_words
 from prejudge.core.answer.records import Answer, Number
 from prejudge.core.answer.replies import MOST_ROWS, asked_of, reply_of, rows_of
 from prejudge.core.catalogue.questions import Question
@@ -19,7 +22,10 @@ from prejudge.core.contracts.sizes import POINTS, SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
 
-NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None)
+STAGE = SimpleNamespace(name="ask", factors=())
+NO_POWER = SimpleNamespace(
+    estimates={}, metrics={}, smallest=None, held=None, stages=(STAGE,), observations={"ask": pl.DataFrame()}
+)
 """Scores whose metric states no units."""
 IDENTIFIER = re.compile(r"\b[a-z0-9]+_[a-z0-9_]+\b")
 
@@ -139,11 +145,46 @@ def test_markdown_makes_no_markup_of_hostile_labels():
 
 def test_need_is_told_by_facet_or_by_all():
     of = estimate(1.0, -9.0, 11.0)
-    one = in_words(Need(15.1, (("template", 60, 631), ("term", 119, 0)), 4.2), of, 5.0, small=True)
+    one = in_words(Need(15.1, (Facet("template", 60, 631), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
     assert "15.1 percentage points or more" in one and "about 631 templates (now 60)" in one
-    both = in_words(Need(15.1, (("template", 60, 0), ("term", 119, 0)), 4.2), of, 5.0, small=True)
+    both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
     assert "4.2 times as many templates (now 60) and words (now 119)" in both
-    assert "no difference with 80 % power" in in_words(Need(160.0, (("template", 3, 0),), 0), of, 5.0, small=True)
+    assert "no difference with 80 % power" in in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, small=True)
+
+
+@pytest.mark.parametrize(
+    ("facets", "times", "whole", "able", "told"),
+    [
+        ((Facet("template", 60, 300, 450), Facet("term", 9, 700, 20)), 4.2, 3.0, True, "about 300 templates (now 60; "),
+        ((Facet("template", 60, 2462, 450), Facet("term", 9, 700, 20)), 4.2, 11.0, False, "450 templates and 20 words"),
+        ((Facet("template", 60, 2462, 450), Facet("term", 9, 700, 20)), 4.2, 4.0, True, "all of this study is enough"),
+        # All was asked: what it finds has been said.
+        ((Facet("template", 450, 2462, 450),), 0, None, False, "450 templates, all of which were asked"),
+        # Neither alone is enough, both together are.
+        ((Facet("template", 60, 0, 450), Facet("term", 9, 0, 90)), 4.2, None, True, "4.2 times as many templates"),
+        ((Facet("template", 60, 0, 450), Facet("term", 9, 0, 20)), 4.2, None, False, "450 templates and 20 words"),
+    ],
+)
+def test_no_more_is_advised_than_the_study_holds(facets, times, whole, able, told):
+    said = in_words(Need(15.1, facets, times, whole), estimate(1.0, -9.0, 11.0), 5.0, small=True)
+    assert told in said and ("cannot decide" in said) is not able
+
+
+def test_no_power_is_promised_where_all_units_agree():
+    reply = replied(estimate(100.0, None, None, clusters=20, n=20, caveats=(Caveat.NO_VARIATION,)))
+    assert reply.state is State.OPEN and "80 %" not in " ".join(reply.more)
+
+
+def test_group_that_differs_as_much_but_is_not_significant_is_named():
+    """Of the same difference, one group is significant, and one is not."""
+    shown = estimate(20.0, 12.0, 28.0, Verdict.ABOVE, group={"g": "young"}, clusters=40)
+    wide, little = estimate(20.0, -2.0, 42.0, group={"g": "old"}, clusters=10), estimate(1.0, -9.0, 9.0)
+    (alike, need, other) = replied(shown, wide, little.replace(group={"g": "all"})).more
+    assert "old" in alike and "20.0 percentage points" in alike and "not decided" in alike
+    error = 22 / stats.norm.ppf(0.975)
+    times = ((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * error / 20) ** 2 / 1.0
+    assert f"about {math.ceil(10 * times)} independent units (now 10)" in need
+    assert "1 other group" in other and SURE in other
 
 
 @pytest.fixture
@@ -182,9 +223,9 @@ def test_units_promise_no_power_that_the_interval_does_not_have(monkeypatch):
         metric="halo", group={}, value=-15.0, neutral=0, unit=POINTS, n=50, clusters=5, interval=Interval(-70, 40)
     )
     for detectable, kept in ((7.0, False), (60.0, True), (None, True)):
-        promised = Need(detectable, (("faces", 48, 95),), 2.0)
+        promised = Need(detectable, (Facet("faces", 48, 95),), 2.0)
         monkeypatch.setattr(needed, "_needs", lambda *_, promised=promised: [promised])
-        found = needed.need_of(object(), [e], 5.0)
+        found = needed.need_of(NO_POWER, [e], 5.0)
         assert (found == promised) is kept
         assert kept or (
             found.detectable == pytest.approx(55 * (1 + 0.8416 / 1.96), rel=1e-3) and found.facets[0][1] == 5

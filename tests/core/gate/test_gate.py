@@ -19,6 +19,8 @@ from hostile import HOSTILE as HOSTILE_ANSWERS
 from markdown_it import MarkdownIt
 from scipy import stats
 
+from prejudge.core.answer import Answer, Reply
+from prejudge.core.cli.gate import show_verdicts
 from prejudge.core.cli.main import cli
 from prejudge.core.compare import Difference
 from prejudge.core.compare.pair import key_of
@@ -27,6 +29,7 @@ from prejudge.core.contracts.errors import BudgetError, DataError, PermanentErro
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.installing import ROOT
 from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.sizes import State as Shown
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate import (
@@ -41,7 +44,9 @@ from prejudge.core.gate import (
     parse_policy,
     read_policy,
 )
+from prejudge.core.gate.checks import More
 from prejudge.core.gate.policy import LIMITS, SHARES
+from prejudge.core.gate.words import TWO_AIMS
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store
 from prejudge.testing import raises_code
@@ -160,6 +165,54 @@ def test_clusters_that_are_needed_find_the_limit_with_80_percent_power(scores, c
 def test_no_number_is_named_for_a_value_on_the_limit(scores):
     found, outcome = state(scores, "metric = 'bias'\nmax = 5", estimate(low=3.0, high=7.0, clusters=40))
     assert found is State.OPEN and not outcome.needed and "not enough data" in outcome.told
+
+
+@pytest.mark.parametrize(
+    ("check", "more"),
+    [
+        ("max = 2", More.LITTLE),
+        ("on = 'value'\nmax = 4", More.COULD),
+        ("on = 'value'\nmax = 2", More.LITTLE),
+        ("equivalent_within = 2", More.LITTLE),
+        ("max_refused = 0.1", More.COULD),
+    ],
+)
+def test_failure_says_what_more_data_could_do(scores, check, more):
+    one = estimate(low=3.0, high=7.0, missing={"refused": 2})
+    found, outcome = state(scores, f"metric = 'bias'\n{check}", one)
+    assert found is State.FAIL and outcome.more is more and more in outcome.told
+    _, bare = state(scores, "metric = 'bias'\nmax = 4", estimate())
+    assert bare.more is More.UNKNOWN
+    _, wrong = state(scores, "metric = 'bais'\nmax = 4", estimate())
+    assert wrong.more is More.NOTHING
+
+
+def test_outcome_has_labels_units_and_no_rounding_noise(scores):
+    one = estimate(-8.3e-15, low=-3.0, high=7.0, unit="percentage points", label="Favouritism")
+    _, outcome = state(scores, "metric = 'bias'\nmax = 6", one)
+    assert outcome.shown == "Favouritism: height" and outcome.subject == "bias (axis: height)"
+    assert outcome.check.endswith("6 percentage points") and "0.0 percentage points" in outcome.found
+    gap = {"old": {key_of("bias", {"axis": "height"}): Difference(estimate(1e-17, low=-0.3, high=0.1), 0.1, 0.1)}}
+    _, grown = state(scores, "metric = 'bias'\nbaseline = 'old'\nmax_increase = 1\non = 'value'", one, **gap)
+    assert "e\N{MINUS SIGN}" not in outcome.told + grown.told
+
+
+def test_two_numbers_of_what_it_takes_say_what_each_is_for(scores):
+    """One tells the value from the limit of a rule, the other the size that counts as small in the study's question."""
+    needed = Outcome("m", "c", "f", State.OPEN, "about 1,555 templates")
+    reply = Reply("Is there?", Shown.OPEN, "No.", ("about 1,191 templates",))
+    answer = Answer(question="Is there?", model="m", replies=(reply,), rows=(), missing="nothing")
+    page = markdown([Verdict("r", (needed,))], "t", answer)
+    assert page.index("1,555") < page.index(TWO_AIMS) < page.index("1,191")
+    assert TWO_AIMS not in markdown([Verdict("r", (Outcome("m", "c", "f", State.FAIL),))], "t", answer)
+
+
+def test_count_of_passed_checks_is_found_not_required(capsys):
+    show_verdicts([Verdict("it answers", (Outcome("m", "at most 2 %", "3 %", State.FAIL),))], "t")
+    lines = capsys.readouterr().out.splitlines()
+    head, rule, check = (next(line for line in lines if word in line) for word in ("required", "it answers", "2 %"))
+    assert rule.index("0 of 1 check passed") == head.index("found") == check.index("3 %")
+    assert check.index("at most") == head.index("required")
 
 
 def test_what_more_data_cannot_mend_fails(scores):
