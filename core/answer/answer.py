@@ -8,7 +8,7 @@ from ..catalogue.study import SUBJECT
 from ..contracts.sizes import SURE, State
 from ..scoring.score import Scores
 from .corrected import corrected_words
-from .lost import mend_words, missing_words
+from .lost import lost_of, mend_words, missing_words
 from .records import Answer, Reply
 from .replies import Asked, asked_of, questions_over, reply_of, rows_of
 
@@ -25,6 +25,7 @@ def answer_of(scores: Scores) -> Answer:
         _reply(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
     )
     rows, left = rows_of(asked)
+    lost = lost_of(scores)
     identity = scores.manifest.identities.get(SUBJECT)
     return Answer(
         question=question,
@@ -32,8 +33,8 @@ def answer_of(scores: Scores) -> Answer:
         replies=replies or (Reply(question, State.NOTHING, NONE),),
         rows=rows,
         left_out=left,
-        missing=missing_words(scores),
-        mend=mend_words(scores),
+        missing=missing_words(lost),
+        mend=mend_words(lost),
         preliminary=_preliminary(scores),
     )
 

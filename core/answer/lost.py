@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
@@ -31,65 +32,82 @@ MENDS = {
 }
 
 
-def missing_words(scores: Scores) -> str:
-    """Return how many answers are missing, by stage and status."""
-    told = [_told(scores, stage) for stage in scores.stages]
-    lost = [words for words in told if words]
-    total = sum(map(scores.height, scores.observations))
-    every = "the one answer" if total == 1 else f"all {total:,} answers"
-    return "; ".join(lost) + "." if lost else f"nothing; {every} could be used."
+class Lost(NamedTuple):
+    """What is missing of the answers of a stage."""
+
+    stage: Stage
+    answers: int
+    """All that there are."""
+    counts: dict[str, int]
+    """By status, the most frequent first."""
+    factor: str
+    """The factor of which one level has the greatest share of missing answers; empty: none has levels enough."""
+    level: str
+    of_level: int
+    """Missing answers of that level."""
+    asked: int
+    """All answers of that level."""
+
+    @property
+    def every(self) -> int:
+        """Return how many are missing."""
+        return sum(self.counts.values())
+
+    @property
+    def much(self) -> bool:
+        """Return whether much is missing, over all or of one group that is asked about."""
+        over = self.every >= MUCH * self.answers or self.of_level >= MUCH * self.asked
+        return bool(self.every) and over
 
 
-def _told(scores: Scores, stage: Stage) -> str:
-    counts, every = _counts(scores, stage), scores.height(stage.name)
-    missing = sum(counts.values())
-    if not missing:
-        return ""
-    kinds = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    where = f" in the stage {stage.name.replace('_', ' ')}" if len(scores.stages) > 1 else ""
-    told = f"{missing:,} of {every:,} answers{where} ({percent(missing / every, 1)}): {kinds}"
-    factor, level, lost, asked = _worst(scores, stage)
-    if asked and lost / asked >= max(MUCH, TWICE * missing / every):
-        told += f"; of {factor.replace('_', ' ')} {level}, {lost:,} of {asked:,}"
-    return told
+def lost_of(scores: Scores) -> list[Lost]:
+    """Return what is missing, by stage: one pass over the answers, from which all texts are made."""
+    return [_lost(scores, stage) for stage in scores.stages]
 
 
-def _counts(scores: Scores, stage: Stage) -> dict[str, int]:
-    lost = scores.lazy(stage.name).select("status").filter(pl.col("status") != "ok").collect(engine="streaming")
-    return dict(lost["status"].value_counts(sort=True).iter_rows())
-
-
-def _worst(scores: Scores, stage: Stage) -> tuple[str, str, int, int]:
-    """Return the factor and level with the greatest share of missing answers, how many are, and how many were asked."""
-    worst, frames = ("", "", 0, 0), scores.frames
+def _lost(scores: Scores, stage: Stage) -> Lost:
+    """Count what is missing, and find the factor and level with the greatest share of it."""
+    frames, every = scores.frames, scores.lazy(stage.name)
+    missing = every.select("status").filter(pl.col("status") != "ok").collect(engine="streaming")
+    counts = dict(missing["status"].value_counts(sort=True).iter_rows())
+    worst = ("", "", 0, 0)
     lost = (pl.col("status") != "ok").sum().alias("lost")
-    for factor in (name for name in stage.count_by if name in frames.schema(stage.name)):
-        grouped = frames.lazy(stage.name).group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
+    for factor in (name for name in stage.count_by if counts and name in frames.schema(stage.name)):
+        grouped = every.group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
         levels = grouped.collect(engine="streaming")
         if not 1 < levels.height <= MOST_LEVELS:
             continue
         level, count, asked = max(levels.iter_rows(), key=lambda row: (row[1] / row[2], row[2]))
         if not worst[3] or count / asked > worst[2] / worst[3]:
             worst = (factor, str(level), count, asked)
-    return worst
+    return Lost(stage, scores.height(stage.name), counts, *worst)
 
 
-def much(scores: Scores) -> list[Stage]:
-    """Return the stages of which much is missing, over all or of one group that is asked about."""
-
-    def lost(stage: Stage) -> bool:
-        _, _, count, asked = _worst(scores, stage)
-        every = sum(_counts(scores, stage).values())
-        return bool(every) and (every >= MUCH * scores.height(stage.name) or count >= MUCH * asked)
-
-    return [stage for stage in scores.stages if lost(stage)]
+def missing_words(found: Sequence[Lost]) -> str:
+    """Return how many answers are missing, by stage and status."""
+    lost = [words for one in found if (words := _told(one, len(found) > 1))]
+    total = sum(one.answers for one in found)
+    every = "the one answer" if total == 1 else f"all {total:,} answers"
+    return "; ".join(lost) + "." if lost else f"nothing; {every} could be used."
 
 
-def mend_words(scores: Scores) -> str:
+def _told(lost: Lost, several: bool) -> str:
+    if not lost.every:
+        return ""
+    kinds = ", ".join(f"{count:,} {status}" for status, count in lost.counts.items())
+    where = f" in the stage {lost.stage.name.replace('_', ' ')}" if several else ""
+    share = lost.every / lost.answers
+    told = f"{lost.every:,} of {lost.answers:,} answers{where} ({percent(share, 1)}): {kinds}"
+    if lost.asked and lost.of_level / lost.asked >= max(MUCH, TWICE * share):
+        told += f"; of {lost.factor.replace('_', ' ')} {lost.level}, {lost.of_level:,} of {lost.asked:,}"
+    return told
+
+
+def mend_words(found: Sequence[Lost]) -> str:
     """Return what to change, where much is missing: by the most frequent kind of it."""
     kinds: dict[str, int] = {}
-    for stage in much(scores):
-        for status, count in _counts(scores, stage).items():
+    for lost in found:
+        for status, count in lost.counts.items() if lost.much else ():
             kinds[status] = kinds.get(status, 0) + count
     most = max(kinds, key=lambda status: kinds[status], default="")
     return MENDS.get(most, "")
@@ -97,11 +115,11 @@ def mend_words(scores: Scores) -> str:
 
 def lost_examples(scores: Scores) -> Iterator[Example]:
     """Yield answers that are missing, of the stages of which many are: a few of each of the most frequent reasons."""
-    for stage in much(scores):
-        if "key" not in scores.frames.schema(stage.name):
+    for name in (one.stage.name for one in lost_of(scores) if one.much):
+        if "key" not in scores.frames.schema(name):
             continue
         missing = (pl.col("status") != "ok") & pl.col("key").is_not_null()
-        lost = scores.lazy(stage.name).select("status", "reason", "key").filter(missing).collect(engine="streaming")
+        lost = scores.lazy(name).select("status", "reason", "key").filter(missing).collect(engine="streaming")
         reasons = lost.group_by("status", "reason").len().sort("len", "status", descending=[True, False])
         for status, reason, count in reasons.head(REASONS).iter_rows():
             own = lost.filter(pl.col("status") == status, pl.col("reason").eq_missing(reason))

@@ -103,15 +103,9 @@ def _by_intervals(scores: Scores | None, estimates: Sequence[Estimate], target: 
 
 def _column_held(scores: Scores | None, name: str, e: Estimate) -> int | None:
     """Return how many levels of a factor of this name the whole study has."""
-    if scores is None or name not in (asked := _asked(scores)).columns:
+    if scores is None or name not in (asked := scores.asked).columns:
         return None
     return levels_held(scores.held, asked, asked[name], e.group)
-
-
-def _asked(scores: Scores) -> pl.DataFrame:
-    first = scores.stages[0]
-    found: pl.DataFrame = scores.observations[first.name].select(first.factors)
-    return found
 
 
 def by_interval(e: Estimate, target: float) -> Need | None:
@@ -173,7 +167,7 @@ def _need(
         levels = units[columns[name]]
         # The design counts those of the smaller side; what two sides do not share, each needs.
         now, side = levels.n_unique(), min(part.n_unique() for part in _sides(units, columns[name]))
-        there = levels_held(scores.held, _asked(scores), levels, effect.group)
+        there = levels_held(scores.held, scores.asked, levels, effect.group)
         facets.append(Facet(name, now, math.ceil(count * now / side), there))
         held[columns[name]] = there
     whole = None

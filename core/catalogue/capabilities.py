@@ -79,6 +79,7 @@ def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrum
                 code="study.operation",
                 able=able,
                 options=options,
+                needs=needs.replace("'", ""),
             )
 
 
@@ -107,6 +108,10 @@ def ways_of(catalogue: Catalogue, name: str, operation: str) -> list[Way]:
     return ways
 
 
+NEEDS = "needs "
+"""Begins the reason why a model cannot answer a study: the operation that it lacks."""
+
+
 class Fit(NamedTuple):
     """Whether a model can answer a study."""
 
@@ -124,8 +129,8 @@ def fit_of(catalogue: Catalogue, name: str, model: str) -> Fit:
         ensure_named_capable(catalogue, study, instrument)
     except UnsupportedOperationError as error:
         options = error.fields.get("options")
-        said = str(error).split(" Models that can: ")[0]
-        return Fit(bool(options), " or ".join(options) if isinstance(options, list) and options else said)
+        able = isinstance(options, list) and options
+        return Fit(bool(options), " or ".join(options) if able else f"{NEEDS}{error.fields.get('needs')}")
     except PrejudgeError as error:
         return Fit(None, str(error))
     options = [f"--set {option}={study.options[option]}, chosen by itself" for option in study.followed]

@@ -329,7 +329,11 @@ def state_of(
         return "certified for other options", "not for these data"
     if size:
         told = counted(certificate.requests, "request")
-        return "certified at another size", f"by studies of {told}, with other values of {', '.join(size)}"
+        asked = ", ".join(dict.fromkeys(_last(name).replace("_", " ") for name in size))
+        return "certified at another size", (
+            f"how often fair models are found to be biased is known for studies of {told}, "
+            f"which differ in how much was asked ({asked})"
+        )
     return "certified", ""
 
 
@@ -350,7 +354,8 @@ def confused(certificate: Certificate, design: str = DESIGNS["certified"]) -> It
             share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
             name = group.null.replace("-", " ")
             yield (
-                f"{design} cannot tell {name} from bias: fair models with {name} are found to be biased in "
+                f"{design} cannot tell {name} from bias{_meaning(certificate, group.null)}. Fair models with "
+                f"{name} are found to be biased in "
                 f"{share} of {rate.studies:,} calibrated studies, {_by(rate, answers=group.answers)}."
             )
     if len(failed) > WORST:
@@ -361,6 +366,15 @@ def _by(rate: Rate, answers: Sequence[Rate]) -> str:
     if rate in answers:
         return f"in answer to \N{LEFT DOUBLE QUOTATION MARK}{rate.label}\N{RIGHT DOUBLE QUOTATION MARK}"
     return f"by {named(rate.label or rate.measure, rate.group)}"
+
+
+def _meaning(certificate: Certificate, null: str) -> str:
+    """Return in brackets what a nuisance is; a stronger one is told as the one it strengthens."""
+    meaning = certificate.meanings.get(null, "")
+    if meaning.startswith("The same"):
+        meaning = certificate.meanings.get(null.removeprefix("strong-"), "")
+    meaning = meaning.rstrip(".")
+    return f" ({meaning[:1].lower()}{meaning[1:]})" if meaning else ""
 
 
 def _rate(group: Group) -> float:

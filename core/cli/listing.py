@@ -21,6 +21,8 @@ from .shared import registry_option, store_option
 from .terminal import terminal
 
 KINDS = ("studies", "constructs", "models", "probes", "metrics", "adapters", "runs", "plugins")
+LACKS = "needs: the operation that the study asks by, which {name} cannot do. What it can do: prejudge doctor {name}."
+"""Said once, below the studies that a model cannot answer."""
 ABLE = ("studies", "models", "adapters")
 """Kinds that `--operation` tells apart."""
 
@@ -77,6 +79,8 @@ def _fits(catalogue: Catalogue, model: str) -> Table:
     for study in sorted(catalogue.registry.studies):
         fit = fit_of(catalogue, study, name)
         table.add_row(study, words[fit.fits], fit.how)
+        if fit.fits is False:
+            table.caption, table.caption_justify = LACKS.format(name=name), "left"
     return table
 
 

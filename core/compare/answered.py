@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..answer import Answer
-from ..answer.lost import missing_words
+from ..answer.lost import lost_of, missing_words
 from ..answer.records import COMPARED
 from ..answer.replies import Asked, furthest, label_of, reply_of, rows_of
 from ..catalogue.questions import Question
@@ -32,7 +32,7 @@ def answer_of_comparison(comparison: Comparison) -> Answer | None:
     asked = list(_asked([_told(e) for e in tested], scores.manifest.study.questions))
     rows, left = rows_of(asked)
     names = list(comparison.runs)
-    lost = [f"{label}: {missing_words(own)}" for label, own in comparison.runs.items()]
+    lost = [f"{label}: {missing_words(lost_of(own))}" for label, own in comparison.runs.items()]
     return Answer(
         question=f"Do {', '.join(names[:-1])} and {names[-1]} differ?",
         model="",

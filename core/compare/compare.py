@@ -204,7 +204,7 @@ def _compare_metric(
             note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
             named = {"label": e.label, "meaning": e.meaning, "direction": e.direction}
             made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note, **named)
-            made = _limited(made, limits.get(key))
+            made = limited(made, limits.get(key))
             made = with_margin(made, _margin(options, small.get(e.metric), values[key], e))
             found.append(Difference(made, values[key].value, e.value))
     return found
@@ -216,7 +216,7 @@ def _limits(*runs: Units | None) -> dict[tuple[Any, ...], float]:
     return {key: width for key, width in first.items() if second.get(key) == width}
 
 
-def _limited(difference: Estimate, widest: float | None) -> Estimate:
+def limited(difference: Estimate, widest: float | None) -> Estimate:
     """Return a difference whose interval has no values that are impossible.
 
     A true difference is never one of them, so that the interval covers it as often as before.

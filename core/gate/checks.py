@@ -215,7 +215,7 @@ def _increase(rule: Rule, most: float, estimate: Estimate, difference: Differenc
         why = explained(difference.estimate)
         return Check(words, f"no {WORDS[on]} of the difference{f' ({why})' if why else ''}", State.OPEN)
     first, second = settled(difference.first, 100), settled(difference.second, 100)
-    found = f"{number(first)} then {number(second)}, greater by {number(settled(grown, 100))} ({WORDS[on]})"
+    found = f"{number(first)} then {number(second)}, increased by {number(settled(grown, 100))} ({WORDS[on]})"
     shown = on in ("value", "low", "bound_low") or least is None or least > most
     state = State.PASS if grown <= most else State.FAIL if shown else State.OPEN
     return Check(words, found, state, _if_failed(state, Allowed(most=most), least, every["high"]))

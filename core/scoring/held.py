@@ -23,10 +23,8 @@ def held_by(catalogue: Catalogue, scores: Scores) -> pl.DataFrame | None:
     The whole study is the run's own, without the limit on how much is asked of each cell.
     """
     study, whole = scores.made, catalogue.whole(scores.made)
-    first = scores.stages[0]
     if whole == study:
-        own: pl.DataFrame = scores.observations[first.name].select(first.factors)
-        return own
+        return scores.asked
     # A catalogue of its own: the one at hand keeps the instrument that the run is scored with.
     stage = Catalogue(catalogue.registry, catalogue.plugins).instrument(whole).every_stage()[0]
     if stage.count({}) > MOST_TRIALS:
@@ -46,14 +44,14 @@ def levels_held(
     home = home_of(levels, asked)
     if held is None or home is None or home not in held.columns:
         return None
-    told = {n: level for n, level in group.items() if n in held.columns and level in set(asked[n])}
+    told = {n: level for n, level in group.items() if n in held.columns and level in set(asked[n].unique())}
     within = [pl.col(name) == level for name, level in told.items()]
     there, own = held.filter(*within), asked.filter(*within)
     mine = own.filter(pl.col(home).is_in(levels.drop_nulls().implode()))
     for name in set(own.columns) - {home, *told}:
-        kinds = set(mine[name])
+        kinds = set(mine[name].unique())
         of_level = own.group_by(home).agg(pl.col(name).n_unique())[name].max()
-        if of_level == 1 and kinds < set(own[name]) and mine[home].n_unique() > len(kinds):
+        if of_level == 1 and kinds < set(own[name].unique()) and mine[home].n_unique() > len(kinds):
             there = there.filter(pl.col(name).is_in(list(kinds)))
     return there[home].n_unique()
 
@@ -100,4 +98,4 @@ def repeated(part: pl.DataFrame, wanted: int) -> pl.DataFrame:
 def home_of(levels: pl.Series, frame: pl.DataFrame) -> str | None:
     """Return the first factor that has all of these levels."""
     wanted = set(levels.drop_nulls())
-    return next((name for name in frame.columns if wanted and wanted <= set(frame[name])), None)
+    return next((name for name in frame.columns if wanted and wanted <= set(frame[name].unique())), None)

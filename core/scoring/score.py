@@ -103,6 +103,12 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         return frame
 
     @cached_property
+    def asked(self) -> pl.DataFrame:
+        """Return the factors of the first stage's trials that were asked, at their first use."""
+        first = self.stages[0]
+        return self.lazy(first.name).select(first.factors).collect(engine="streaming")
+
+    @cached_property
     def held(self) -> pl.DataFrame | None:
         """Return the factors of the whole study's trials, at their first use; None where they are too many."""
         return self.whole() if self.whole is not None else None

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from prejudge.core.answer import needed
-from prejudge.core.answer.lost import MENDS, lost_examples, mend_words, missing_words
+from prejudge.core.answer.lost import MENDS, lost_examples, lost_of, mend_words, missing_words
 from prejudge.core.answer.needed import Facet, Need, in_words
 from prejudge.core.answer.records import Answer, Number
 from prejudge.core.answer.replies import MOST_ROWS, asked_of, reply_of, rows_of
@@ -22,10 +22,7 @@ from prejudge.core.contracts.sizes import POINTS, SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
 
-STAGE = SimpleNamespace(name="ask", factors=())
-NO_POWER = SimpleNamespace(
-    estimates={}, metrics={}, smallest=None, held=None, stages=(STAGE,), observations={"ask": pl.DataFrame()}
-)
+NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None, held=None, asked=pl.DataFrame())
 """Scores whose metric states no units."""
 IDENTIFIER = re.compile(r"\b[a-z0-9]+_[a-z0-9_]+\b")
 
@@ -202,8 +199,8 @@ def scored(run_study, catalogue, store):
 
 def test_nothing_is_missing_of_a_whole_run(scored):
     whole = scored(None)
-    assert missing_words(whole) == "nothing; all 4 answers could be used."
-    assert not list(lost_examples(whole)) and mend_words(whole) == ""
+    assert missing_words(lost_of(whole)) == "nothing; all 4 answers could be used."
+    assert not list(lost_examples(whole)) and mend_words(lost_of(whole)) == ""
 
 
 def test_every_built_in_question_names_a_measure_and_uses_plain_words():

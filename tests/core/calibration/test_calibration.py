@@ -249,6 +249,8 @@ def test_a_certificate_says_when_it_no_longer_holds() -> None:
 
     assert state() == state(seed=4) == "certified"
     assert state(per_cell=9) == state(**{"m.resamples": 999}) == "certified at another size"
+    why = state_of(held, options | {"per_cell": 9}, {"probe p": "a"}, ["c"])[1]
+    assert "per cell" in why and "per_cell" not in why
     assert state(asking="generate", per_cell=9) == state(data="d") == "certified for other options"
     assert state(code="b", asking="generate") == "older than the code"
     assert state_of(held, options, {"probe p": "a", "metric m": "c"}, ["c"])[0] == "older than the code"
@@ -263,7 +265,7 @@ def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> N
     first, second = confused(certificate(groups=tuple(groups)))
     shown = int((draws < 0.9).sum())
     assert "copying" in first and f"{100 * shown / 400:.1f} %" in first  # the worst comes first
-    assert "word leans" in second
+    assert "word leans" in second and "(each word leans to one side)" in second  # what it is, in plain words
     low, high = exact_interval(int((draws < 0.4).sum()), 400, 0.95)
     assert f"({100 * low:.1f} % to {100 * high:.1f} %)" in second
 

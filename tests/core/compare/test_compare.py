@@ -32,6 +32,8 @@ from prejudge.core.compare import (
     write_comparison,
 )
 from prejudge.core.compare.beside import in_words, set_beside
+from prejudge.core.compare.compare import limited
+from prejudge.core.compare.pair import Units, key_of, widest
 from prejudge.core.compare.write import largest
 from prejudge.core.contracts import Estimate, Listing
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
@@ -105,6 +107,20 @@ def test_difference_is_tested_on_shared_trials(comparing, run_study, store):
     assert mean.estimate.unit == "percentage points"
     assert longest.estimate.value == 3.0 and longest.estimate.p is None
     assert longest.estimate.caveats == ("untested",)
+
+
+def test_interval_of_a_difference_has_no_impossible_values():
+    """Shares of two sides are at most 100 points apart in a run, and so 200 in two; a unit without limits has none."""
+    sides = [(1, 0.0, 100.0, "a"), (-1, 0.0, 100.0, "a"), (1, 0.0, 100.0, "b"), (1, None, None, "c")]
+    frame = pl.DataFrame(
+        [{"metric": "m", "g": g, "sign": sign, "least": low, "greatest": high} for sign, low, high, g in sides],
+        infer_schema_length=None,
+    )
+    widths = widest(Units(frame, ("g",)))
+    assert widths == {key_of("m", {"g": "a"}): 200.0, key_of("m", {"g": "b"}): 100.0}
+    wide = Estimate.from_flat(metric="m", group={}, value=90.0, low=40.0, high=140.0)
+    assert limited(wide, 100.0).high == 100.0 and limited(wide, 100.0).low == 40.0
+    assert limited(wide, None) == wide and limited(wide.replace(low=None, high=None), 100.0).low is None
 
 
 def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, store):

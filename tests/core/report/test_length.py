@@ -8,6 +8,7 @@ import re
 import pytest
 
 import prejudge
+from prejudge.core.catalogue.study import Catalogue
 
 FEW = {
     "bistereo-pairs": {"per_cell": 2, "axes": ["height"], "trisentbias.resamples": 99},
@@ -21,14 +22,28 @@ FEW = {
     "bistereo-nli-prompts": {"data": "pairs.csv", "bistereo-nli-prompts.resamples": 99},
     "dora-t2i": {"limit": 9, "samples": 1},
     "dora-i2t": {"limit": 9, "samples": 1},
+    "crows-pairs": {"data": "crows.csv", "crows-pairs.resamples": 99},
+    "attractiveness": {
+        "asking": "likelihood",
+        "categories": ["conditions"],
+        "per_cell": 1,
+        "attractiveness.resamples": 99,
+        "attractiveness.effect_resamples": 0,
+        "attractiveness.splits": 2,
+    },
 }
+"""Studies that a simulated model is asked for in a few seconds."""
+CROWS = "sent_more,sent_less,stereo_antistereo,bias_type\n" + "\n".join(
+    f"The {more} man {does}.,The {less} man {does}.,{kind},{bias}"
+    for more, less, bias in (("old", "young", "age"), ("poor", "rich", "socioeconomic"))
+    for does, kind in (("forgot his keys", "stereo"), ("could not pay", "stereo"), ("won the race", "antistereo"))
+)
 PAIRS = """premise,hypothesis,label
 A man plays a guitar.,A man makes music.,entailment
 A man plays a guitar.,A man sleeps.,contradiction
 Two dogs run in a field.,Animals are outside.,entailment
 Two dogs run in a field.,The dogs chase a rabbit.,neutral
 """
-"""Studies that a simulated model is asked for in a few seconds."""
 ROLES = {
     "indicasa": {"encoder": "simulated-biased"},
     "dora-t2i": {"describer": "simulated-biased", "sentiment": "simulated-biased"},
@@ -54,6 +69,7 @@ def running_text(page):
 def test_report_is_short_and_begins_with_the_answer(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.csv").write_text(PAIRS)
+    (tmp_path / "crows.csv").write_text(CROWS)
     settings = prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"))
     models = {"subject": "simulated-biased"} | ROLES.get(study, {})
     page = prejudge.run(study, models, settings, **FEW[study]).report.read_text("utf-8")
@@ -62,3 +78,11 @@ def test_report_is_short_and_begins_with_the_answer(study, tmp_path, monkeypatch
     assert page.index('class="reply') < page.index('class="facts"') < page.index('id="provenance"')
     first = page[page.index('id="answer"') : page.index("</section>")]
     assert len(re.findall(r'<th scope="row"', first)) <= 6
+    # Nobody is told to ask more than the study has.
+    advised = re.findall(r"about ([\d,]+) [\w ]+ \(now [\d,]+; the study has ([\d,]+)\)", first)
+    assert all(int(n.replace(",", "")) <= int(held.replace(",", "")) for n, held in advised)
+    assert not re.search(r"\b\de-\d\d\b|\b[a-z]+_[a-z_]+\b", " ".join(running_text(first)))
+
+
+def test_every_built_in_study_is_measured():
+    assert set(FEW) == set(Catalogue.load().registry.studies)
