@@ -129,8 +129,9 @@ def fit_of(catalogue: Catalogue, name: str, model: str) -> Fit:
         ensure_named_capable(catalogue, study, instrument)
     except UnsupportedOperationError as error:
         options = error.fields.get("options")
-        able = isinstance(options, list) and options
-        return Fit(bool(options), " or ".join(options) if able else f"{NEEDS}{error.fields.get('needs')}")
+        if isinstance(options, list) and options:
+            return Fit(True, " or ".join(options))
+        return Fit(False, f"{NEEDS}{error.fields.get('needs')}")
     except PrejudgeError as error:
         return Fit(None, str(error))
     options = [f"--set {option}={study.options[option]}, chosen by itself" for option in study.followed]

@@ -329,10 +329,10 @@ def state_of(
         return "certified for other options", "not for these data"
     if size:
         told = counted(certificate.requests, "request")
-        asked = ", ".join(dict.fromkeys(_last(name).replace("_", " ") for name in size))
+        sizes = ", ".join(dict.fromkeys(_last(name).replace("_", " ") for name in size))
         return "certified at another size", (
             f"how often fair models are found to be biased is known for studies of {told}, "
-            f"which differ in how much was asked ({asked})"
+            f"which differ in how much was asked ({sizes})"
         )
     return "certified", ""
 
