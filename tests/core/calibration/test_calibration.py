@@ -262,7 +262,7 @@ def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> N
     for null, share in ((FAIR, 0.05), ("word-leans", 0.4), ("copying", 0.9)):
         studies = [done(number(1.0, shown=bool(draw < share)), null=null, seed=n) for n, draw in enumerate(draws)]
         groups.append(group_of(Cell(null, 0.0, 400), studies))
-    first, second = confused(certificate(groups=tuple(groups)))
+    first, second = confused(certificate(groups=tuple(groups), meanings={"word-leans": "Each word leans to one side."}))
     shown = int((draws < 0.9).sum())
     assert "copying" in first and f"{100 * shown / 400:.1f} %" in first  # the worst comes first
     assert "word leans" in second and "(each word leans to one side)" in second  # what it is, in plain words
