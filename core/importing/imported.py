@@ -6,9 +6,10 @@ they are never confused with answers that were collected here. A trial without a
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,12 @@ from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine,
 from ..engine.observations import gather_observations
 from ..store import Store
 from ..store.bulk import batched
-from ..store.content import Facts, Failed, Sent, Tried, writing
-from ..store.intake import Intake
+from ..store.chunks import Chunks
+from ..store.content import Facts, Failed, Sent, Tried
+from ..store.evidence import trial_digest
+from ..store.intake import ensure_factors, ensure_whole
 from ..store.reading import TRIAL_SCHEMA
+from ..store.store import manifest_columns
 from .alike import differing
 from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
 from .matching import Contradiction, Matcher
@@ -91,30 +95,41 @@ class _Import:
         self._earlier: dict[str, pl.DataFrame] = {}
 
     def store(self, store: Store) -> str:
-        """Store it in one transaction."""
+        """Read all of it, and store it in chunks; what was cut off goes on when the same file is imported again."""
         name, began = new_name(self._study.name, self._options.model), time.time()
-        with writing(store) as connection:
-            intake = Intake(connection)
-            intake.identities([(identity_digest(self._identity), encode(self._identity).decode())])
-            run_id = intake.begin_run(name, Facts(self._study.name, "finished", self._manifest(name), began, began))
-            with blamed(self._owner, f"probe {self._study.probe!r}"):
-                for stage in self._stages:
-                    self._stage(stage, intake, run_id)
-            intake.end_run(run_id, self._manifest(name))
+        with blamed(self._owner, f"probe {self._study.probe!r}"):
+            parts = [part for stage in self._stages for part in self._stage(stage)]
+        identity = identity_digest(self._identity)
+        for part in parts:
+            part.check(identity)
+        with Chunks(store, f"answers {identity.hex()}", {identity: encode(self._identity).decode()}) as chunks:
+            places: list[int | None] = []
+            for part in parts:
+                places += part.copied(chunks)
+            run_id = chunks.begin_run(_digest(row for part in parts for row in part.tried))
+            tried = (row for part in parts for row in part.tried)
+            chunks.trials(run_id, (row._replace(exchange=at) for row, at in zip(tried, places, strict=True)))
+            chunks.failures(run_id, [row for part in parts for row in part.failed])
+            facts = Facts(self._study.name, "finished", "", began, began)
+
+            def values(name: str) -> dict[str, Any]:
+                return facts._asdict() | manifest_columns(self._manifest(name).encode())
+
+            chunks.end_run(run_id, lambda _: name, values)
         return name
 
-    def _stage(self, stage: Stage, intake: Intake, run_id: int) -> None:
+    def _stage(self, stage: Stage) -> list[_Part]:
         if stage is self._stages[0]:
             ensure_asked(self._study, stage, stage.count(self._earlier))
         ensure_fields(self._answers, stage)
         rows, stated, counts = self._choose(stage)
         self._note(stage)
+        parts: list[_Part] = []
         frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
         for ordered in batched(enumerate(stage.trials(self._earlier)), PART):
             part = _Part(self._answers, identity_digest(self._identity), stage.name, ordered)
-            part.answer(rows, stated, intake)
-            intake.trials(run_id, part.tried)
-            intake.failures(run_id, part.failed)
+            part.answer(rows, stated)
+            parts.append(part)
             trials, failed = trials + len(ordered), failed + len(part.failed)
             reasons.update((failure.key, failure.message) for failure in part.failed)
             if stage is not self._stages[-1]:
@@ -122,6 +137,7 @@ class _Import:
         self._records[stage.name] = StageRecord(trials, {"trials": trials, "answered": trials - failed, **counts})
         if frames:
             self._earlier[stage.name] = gather_observations(stage, frames, reasons)
+        return parts
 
     def _choose(self, stage: Stage) -> tuple[dict[int, Row], dict[int, dict[str, Any]], dict[str, int]]:
         """Return the row of each trial by its ordinal, factors that rows state otherwise, and the numbers of rows."""
@@ -252,17 +268,27 @@ class _Part:
         self.failed: list[Failed] = []
         self._sent: list[Sent | None] = []
 
-    def answer(self, rows: Mapping[int, Row], stated: Mapping[int, Mapping[str, Any]], intake: Intake) -> None:
-        """Import the answers of these trials, with the factors that a row states in another way."""
+    def answer(self, rows: Mapping[int, Row], stated: Mapping[int, Mapping[str, Any]]) -> None:
+        """Read the answers of these trials, with the factors that a row states in another way."""
         for ordinal, trial in self._ordered:
-            self._sent.append(self._one(trial, rows.get(ordinal)))
-        answered = [sent for sent in self._sent if sent is not None]
-        numbers = iter(intake.exchanges(answered))
-        for (ordinal, trial), sent in zip(self._ordered, self._sent, strict=True):
+            sent = self._one(trial, rows.get(ordinal))
+            self._sent.append(sent)
             key = sent.key if sent is not None else self._key(encode(trial.request))
-            number = next(numbers) if sent is not None else None
             factors = trial.factors | dict(stated.get(ordinal, {}))
-            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(factors).decode(), key, number))
+            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(factors).decode(), key, None))
+
+    def check(self, identity: bytes) -> None:
+        """Refuse what a store could not hold."""
+        for sent, tried in zip(self._sent, self.tried, strict=True):
+            ensure_factors(tried)
+            if sent is not None:
+                ensure_whole(sent, {identity})
+
+    def copied(self, chunks: Chunks) -> list[int | None]:
+        """Copy the answers, and return the ids of their exchanges, None for a trial without one."""
+        answered = [sent for sent in self._sent if sent is not None]
+        numbers = iter([n for some in chunks.each(answered, lambda sent: sent.key) for n in chunks.exchanges(some)])
+        return [None if sent is None else next(numbers) for sent in self._sent]
 
     def frame(self) -> pl.DataFrame:
         """Return these trials as the store returns them."""
@@ -286,6 +312,13 @@ class _Part:
 
     def _key(self, request: bytes) -> bytes:
         return request_key(self._identity, request)
+
+
+def _digest(rows: Iterable[Tried]) -> str:
+    found = hashlib.sha256()
+    for row in rows:
+        found.update(trial_digest(*row[:5], None))
+    return found.hexdigest()
 
 
 def _fields_of(stage: Stage) -> set[str]:

@@ -17,7 +17,7 @@ from ..contracts.canonical import decode_request, decode_response, request_key
 from ..contracts.secrets import secret_place
 from .bulk import plain_rows, table_of
 from .content import Sent, snapshot
-from .evidence import READ, WEIGHED, answer_digest, unproved_before, weigh, weigh_exchange
+from .evidence import READ, WEIGHED, answer_digest, is_run, unproved_before, weigh, weigh_exchange
 from .names import run_name
 from .parts import unpack
 from .reachable import images_in
@@ -170,7 +170,9 @@ class Checks:
 
     def _runs(self, connection: sa.Connection) -> Iterator[Problem]:
         table = table_of(Run)
-        for row in list(_rows(connection, sa.select(*(table.c[name] for name in _RUN)).order_by(table.c.id))):
+        for row in list(
+            _rows(connection, sa.select(*(table.c[name] for name in _RUN)).where(is_run()).order_by(table.c.id))
+        ):
             self._add("run", weigh, row[1])
             run = RunRow(row[0], run_name(str(row[1])), *row[2:])
             sound = True

@@ -28,6 +28,10 @@ WEIGHED: dict[str, tuple[type[SQLModel], tuple[str, ...]]] = {
     "renewal": (Renewal, ("exchange_id", "outcome")),
 }
 """Tables that are tallied, and the columns that a row is weighed by."""
+IMPORTING = "importing"
+"""State of a row of `run` that is no run yet."""
+RECORDED = ("study", "state", "manifest", "started", "finished")
+"""Columns of a run that its record covers."""
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -93,11 +97,18 @@ def tally(connection: sa.Connection, kind: str, weights: Iterable[int], sign: in
         run_plain(connection, statement, (sign * rows, sign * weight, kind))
 
 
+def is_run() -> sa.ColumnElement[bool]:
+    """Return the condition for rows of `run` that are runs; see `chunks.py` for the others."""
+    return table_of(Run).c.state != IMPORTING
+
+
 def weights_of(connection: sa.Connection, kind: str, where: sa.ColumnElement[bool] | None = None) -> Iterable[int]:
     """Yield the weights of the rows of a table, as they are."""
     rows_of, names = WEIGHED[kind]
     table = table_of(rows_of)
     query = sa.select(*(table.c[name] for name in names)).where(sa.true() if where is None else where)
+    if kind == "run":
+        query = query.where(is_run())
     weight = weigh_exchange if kind == "exchange" else weigh
     for rows in plain_rows(connection, query, READ):
         for row in rows:
@@ -121,16 +132,23 @@ def seal(
     connection: sa.Connection, run_id: int, parts: Collection[str] = ("head", "record", "unproved")
 ) -> bytes | None:
     """Compute the digests of a run from its rows, store these, and return its head; a running run has none yet."""
-    run, values = table_of(Run), dict[str, Any]()
-    names = ("study", "state", "manifest", "started", "finished")
-    row = connection.execute(sa.select(*(run.c[name] for name in names)).where(run.c.id == run_id)).one()
-    ended = row.state != "running"
-    values["record"] = record_digest(row, failures_of(connection, run_id) if ended else ())
-    values["head"] = head = run_head(_digests(connection, run_id)) if ended else None
-    values["unproved"] = unproved_before(connection, run_id) if ended else None
-    stored = {name: values[name] for name in parts}
+    run = table_of(Run)
+    row = connection.execute(sa.select(*(run.c[name] for name in RECORDED)).where(run.c.id == run_id)).one()
+    sums = sums_of(connection, run_id, row)
+    stored = {name: sums[name] for name in parts}
     connection.execute(sa.update(run).where(run.c.id == run_id).values(stored))
+    head: bytes | None = sums["head"]
     return head
+
+
+def sums_of(connection: sa.Connection, run_id: int, row: Sequence[Any]) -> dict[str, Any]:
+    """Return the digests of a run with these values of `RECORDED`, from its trials and failed calls."""
+    ended = row[RECORDED.index("state")] != "running"
+    return {
+        "record": record_digest(row, failures_of(connection, run_id) if ended else ()),
+        "head": run_head(_digests(connection, run_id)) if ended else None,
+        "unproved": unproved_before(connection, run_id) if ended else None,
+    }
 
 
 def failures_of(connection: sa.Connection, run_id: int) -> Iterable[Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""`Intake`: copy the content of another store or a bundle into this store, in one transaction.
+"""`Intake`: copy the content of another store or a bundle into this store, within a transaction.
 
 Existing rows are unchanged. An exchange that this store has already (same key, answer and time) is not copied again.
 Another answer to an answered key gets a generation below 0: the run that used it refers to it, and look-ups, which use
@@ -69,8 +69,12 @@ class Intake:
                 tally(self.connection, "model", [weigh(digest, row["created"])])
             self._models[digest] = int(found)
 
-    def exchanges(self, rows: Sequence[Sent], proofs: Sequence[Proof] | None = None) -> list[int]:
+    def exchanges(
+        self, rows: Sequence[Sent], proofs: Sequence[Proof] | None = None, *, checked: bool = False
+    ) -> list[int]:
         """Copy exchanges, and return their ids in this store; without proofs, the digests are made here.
+
+        `checked`: they were checked before.
 
         Raises:
             DataError: an exchange is inconsistent, or does not match its proof.
@@ -78,8 +82,8 @@ class Intake:
         proofs = [Proof(None, None)] * len(rows) if proofs is None else proofs
         if len(rows) > LOOKUP:
             parts = (slice(start, start + LOOKUP) for start in range(0, len(rows), LOOKUP))
-            return [number for part in parts for number in self.exchanges(rows[part], proofs[part])]
-        for row, proof in zip(rows, proofs, strict=True):
+            return [number for part in parts for number in self.exchanges(rows[part], proofs[part], checked=checked)]
+        for row, proof in () if checked else zip(rows, proofs, strict=True):
             ensure_whole(row, self._models)
             ensure_same(row, proof)
         here = self._here({row.key for row in rows})
@@ -105,9 +109,11 @@ class Intake:
 
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""
-        table = table_of(Renewal)
-        known = set(self.connection.scalars(sa.select(table.c.exchange_id)))
-        new = [row for row in dict(rows).items() if row[0] not in known]
+        table, given = table_of(Renewal), dict(rows)
+        known: set[int] = set()
+        for some in batched(given, LOOKUP):
+            known.update(self.connection.scalars(sa.select(table.c.exchange_id).where(table.c.exchange_id.in_(some))))
+        new = [row for row in given.items() if row[0] not in known]
         insert_many(self.connection, table, ("exchange_id", "outcome"), new)
         tally(self.connection, "renewal", (weigh(*row) for row in new))
 
@@ -119,11 +125,7 @@ class Intake:
         """
         table = table_of(Blob)
         for picture in rows:
-            if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
-                raise DataError(
-                    f"the image {picture.sha256} does not match its name (sha256): its bytes were changed.",
-                    code="bundle.image",
-                )
+            ensure_picture(picture)
             if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
                 row = picture._asdict() | {"created": time.time()}
                 self.connection.execute(sa.insert(table).values(row))
@@ -136,11 +138,7 @@ class Intake:
         Raises:
             DataError: its name is not valid for a folder.
         """
-        if run_name(name) != name:
-            raise DataError(
-                f"{name[:100]!r} cannot be the name of a run: use letters, digits, '-', '_', '.' and '+'.",
-                code="bundle.run-name",
-            )
+        ensure_name(name)
         table = table_of(Run)
         values = facts._asdict() | {"name": name, "manifest": rename(facts.manifest, name)}
         self.added["runs"] += 1
@@ -163,7 +161,7 @@ class Intake:
         """
         rows = list(rows)
         for row in rows:
-            _ensure_factors(row)
+            ensure_factors(row)
         columns = ("run_id", *Tried._fields[:-1], "exchange_id", "digest")
         answers = self._digests({row.exchange for row in rows if row.exchange is not None})
         fresh = [(run_id, *row, trial_digest(*row[:5], answers.get(row.exchange))) for row in rows]
@@ -201,6 +199,32 @@ class Intake:
         return generations
 
 
+def ensure_name(name: str) -> None:
+    """Refuse a name that is not valid for a folder.
+
+    Raises:
+        DataError: naming it.
+    """
+    if run_name(name) != name:
+        raise DataError(
+            f"{name[:100]!r} cannot be the name of a run: use letters, digits, '-', '_', '.' and '+'.",
+            code="bundle.run-name",
+        )
+
+
+def ensure_picture(picture: Picture) -> None:
+    """Refuse an image whose bytes do not match its sha256.
+
+    Raises:
+        DataError: naming it.
+    """
+    if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
+        raise DataError(
+            f"the image {picture.sha256} does not match its name (sha256): its bytes were changed.",
+            code="bundle.image",
+        )
+
+
 def ensure_identity(digest: bytes, identity: str) -> None:
     """Refuse a model whose digest does not match its identity.
 
@@ -232,7 +256,12 @@ def ensure_whole(row: Sent, models: Container[bytes]) -> None:
         raise DataError(f"{name} has no time: {row.created}, {row.latency}.", code="bundle.exchange")
 
 
-def _ensure_factors(row: Tried) -> None:
+def ensure_factors(row: Tried) -> None:
+    """Refuse a trial whose factors are no flat JSON object.
+
+    Raises:
+        DataError: naming the trial.
+    """
     try:
         _factors.decode(row.factors)
     except msgspec.MsgspecError as error:

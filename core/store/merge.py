@@ -1,7 +1,8 @@
-"""Merging another store into this one, completely or not at all, a limited number of rows at a time."""
+"""Merging another store into this one, a chunk at a time; a merge that was cut off is taken up again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import count
 from typing import Any, NamedTuple
@@ -11,21 +12,24 @@ import sqlalchemy as sa
 from ..contracts.errors import UsageError
 from .batches import OPEN
 from .bulk import insert_many, table_of
+from .chunks import Chunks
 from .content import (
     Picture,
     Places,
     RunContent,
+    ensure_same,
     new_places,
+    rename,
     snapshot,
     stream_exchanges,
     stream_trials_of,
-    writing,
 )
-from .intake import Intake
+from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whole
 from .names import run_name
 from .reading import RunRow, damaged, runs_of
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
+from .urls import show
 
 
 class Merged(NamedTuple):
@@ -41,39 +45,41 @@ class Merged(NamedTuple):
 
 
 def merge(store: Store, other: Store) -> Merged:
-    """Copy everything from another store in one transaction; merging again changes nothing.
+    """Copy everything from another store in chunks; merging again changes nothing, and goes on where it was cut off.
+
+    All of the other store is checked before the first chunk. A run is there from its last chunk on.
 
     Raises:
         UsageError: both are the same store.
-        StoreError: one of the stores cannot be read or written.
-        DataError: the other store is damaged.
+        StoreError: one of the stores cannot be read or written, or another process copies from the same store.
+        DataError: the other store is damaged; nothing was copied.
     """
     if store.url == other.url:
         raise UsageError(
             "a store cannot be merged into itself. Name the store to merge into with --store.", code="store.same"
         )
-    with snapshot(other) as source, writing(store) as here:
-        intake = Intake(here)
-        _pictures(source, intake)
-        numbers = _exchanges(source, intake)
-        same, renamed = 0, []
-        for run in runs_of(source):
-            if (name := free_name(here, run, RunContent(source, run))) is None:
-                same += 1
-                continue
-            if name != run.name:
-                renamed.append((run.name, name))
-            _run(source, intake, run, name, numbers)
-        _batches(source, here, numbers)
-        return Merged(**intake.added, same=same, renamed=tuple(renamed))
+    with snapshot(other) as source:
+        identities = _identities(source)
+        _check(source, identities)
+        with Chunks(store, f"merge {show(other.url)}", identities) as chunks:
+            chunks.pictures(_pictures(source))
+            numbers = _exchanges(source, chunks)
+            same, renamed = 0, []
+            for run in runs_of(source):
+                if (name := _run(source, chunks, run, numbers)) is None:
+                    same += 1
+                elif name != run.name:
+                    renamed.append((run.name, name))
+            _batches(source, chunks, numbers)
+        added = {name: chunks.added[name] for name in ("exchanges", "images", "runs")}
+        return Merged(**added, same=same, renamed=tuple(renamed))
 
 
-def free_name(here: sa.Connection, run: RunRow, content: RunContent) -> str | None:
+def free_name(here: sa.Connection, run: RunRow, digest: str) -> str | None:
     """Return the name of a copied run: its own, or with a suffix; None if this store has its content already."""
     known = {found.name: found for found in runs_of(here)}
     if run.name not in known:
         return run.name
-    digest = content.digest()
     for number in count(1):
         name = run.name if number == 1 else run_name(f"{run.name}-{number}")
         if name not in known:
@@ -83,61 +89,104 @@ def free_name(here: sa.Connection, run: RunRow, content: RunContent) -> str | No
     raise AssertionError("a free name always exists")
 
 
-def _pictures(source: sa.Connection, intake: Intake) -> None:
+def _identities(source: sa.Connection) -> dict[bytes, str]:
+    model = table_of(Model)
+    models = source.execute(sa.select(model.c.digest, model.c.identity).order_by(model.c.id))
+    return {bytes(digest): identity for digest, identity in models}
+
+
+def _check(source: sa.Connection, identities: Mapping[bytes, str]) -> None:
+    """Refuse a store that is damaged, before anything of it is copied."""
+    for digest, identity in identities.items():
+        ensure_identity(digest, identity)
+    for picture in _pictures(source):
+        ensure_picture(picture)
+    with closing(stream_exchanges(source, sa.true(), [table_of(Exchange).c.id])) as parts:
+        for _, rows, proofs in parts:
+            for row, proof in zip(rows, proofs, strict=True):
+                ensure_whole(row, identities)
+                ensure_same(row, proof)
+    for run in runs_of(source):
+        content = RunContent(source, run)
+        head = content.ensure_sound()
+        if run.head is not None and head != run.head:
+            raise damaged(f"run {run.name}", "its trials are not those that were recorded")
+        for trials in stream_trials_of(source, run.id, new_places(source)):
+            for trial in trials:
+                ensure_factors(trial)
+
+
+def _pictures(source: sa.Connection) -> Iterator[Picture]:
     blob = table_of(Blob)
     query = sa.select(blob.c.sha256, blob.c.media_type, blob.c.data)
     images = source.execute(query, execution_options={"yield_per": 16})
-    intake.pictures(Picture(sha256, media_type, bytes(data)) for sha256, media_type, data in images)
+    return (Picture(sha256, media_type, bytes(data)) for sha256, media_type, data in images)
 
 
-def _exchanges(source: sa.Connection, intake: Intake) -> Places:
+def _exchanges(source: sa.Connection, chunks: Chunks) -> Places:
     """Copy all exchanges, and return the id in this store by the id in the other."""
-    exchange, model = table_of(Exchange), table_of(Model)
-    models = source.execute(sa.select(model.c.digest, model.c.identity).order_by(model.c.id))
-    intake.identities((bytes(digest), identity) for digest, identity in models)
+    exchange = table_of(Exchange)
     numbers = new_places(source)
-    generations = source.scalars(sa.select(exchange.c.generation).distinct().order_by(exchange.c.generation)).all()
-    for generation in generations:
-        # In order of id, so that answers to one key keep their order.
-        with closing(stream_exchanges(source, exchange.c.generation == generation, [exchange.c.id])) as parts:
-            for there, rows, proofs in parts:
-                numbers[there] = intake.exchanges(rows, proofs)
-    intake.renewals((int(numbers[number]), outcome) for number, outcome in source.execute(sa.select(table_of(Renewal))))
+    # All answers to a key come in one chunk, so that a chunk finds either all of them or none. Keys of one answer,
+    # which are nearly all, come in order of id, so that neighbours stay neighbours.
+    several = sa.select(exchange.c.key).group_by(exchange.c.key).having(sa.func.count() > 1)
+    orders = {
+        exchange.c.key.not_in(several): [exchange.c.id],
+        exchange.c.key.in_(several): [exchange.c.key, exchange.c.generation],
+    }
+    for where, order in orders.items():
+        with closing(stream_exchanges(source, where, order)) as parts:
+            every = (one for part in parts for one in zip(*part, strict=True))
+            for chunk in chunks.each(every, lambda one: one[1].key):
+                there, rows, proofs = zip(*chunk, strict=True)
+                numbers[list(there)] = chunks.exchanges(rows, proofs)
+    renewals = source.execute(sa.select(table_of(Renewal)))
+    chunks.renewals((int(numbers[number]), outcome) for number, outcome in renewals)
     return numbers
 
 
-def _run(source: sa.Connection, intake: Intake, run: RunRow, name: str, numbers: Places) -> None:
+def _run(source: sa.Connection, chunks: Chunks, run: RunRow, numbers: Places) -> str | None:
+    """Copy a run, and return its name here; None if this store has it already."""
     content = RunContent(source, run)
-    content.ensure_sound()
-    run_id = intake.begin_run(name, content.facts)
-    for rows in stream_trials_of(source, run.id, numbers):
-        # The indexes of these trials are ids of this store already.
-        intake.trials(run_id, rows)
-    intake.failures(run_id, content.failures())
-    head = intake.end_run(run_id)
-    if run.head is not None and head != run.head:
-        raise damaged(f"run {run.name}", "its trials are not those that were recorded")
+    digest = content.digest()
+
+    def name(here: sa.Connection) -> str | None:
+        return free_name(here, run, digest)
+
+    if chunks.read(name) is None:
+        return None
+    run_id = chunks.begin_run(digest)
+    chunks.trials(run_id, (row for rows in stream_trials_of(source, run.id, numbers) for row in rows))
+    chunks.failures(run_id, content.failures())
+    facts = content.facts
+
+    def values(name: str) -> dict[str, Any]:
+        return facts._asdict() | {"manifest": rename(facts.manifest, name)}
+
+    return chunks.end_run(run_id, name, values)
 
 
-def _batches(source: sa.Connection, here: sa.Connection, numbers: Places) -> None:
+def _batches(source: sa.Connection, chunks: Chunks, numbers: Places) -> None:
     """Copy which batches answers came in. One that is with its provider stays with the store that handed it in."""
-    batch, items, model = table_of(Batch), table_of(BatchItem), table_of(Model)
-    known = set(here.scalars(sa.select(batch.c.mark)))
-    models = {bytes(digest): number for number, digest in here.execute(sa.select(model.c.id, model.c.digest))}
+    batch, model = table_of(Batch), table_of(Model)
     query = sa.select(batch, model.c.digest).join_from(batch, model).where(batch.c.state.not_in(OPEN))
     for row in source.execute(query.order_by(batch.c.id)).mappings().all():
-        if row["mark"] in known:
-            continue
-        fields = {column.name: row[column.name] for column in batch.c if column.name != "id"}
-        fields |= {"model_id": models[bytes(row["digest"])], "worker_id": 0}
-        number = here.execute(sa.insert(batch).values(fields).returning(batch.c.id)).scalar_one()
-        names = [column.name for column in items.c]
-        of_batch = sa.select(items).where(items.c.batch_id == row["id"])
-        rows = [
-            tuple(_moved(name, one[name], int(number), numbers) for name in names)
-            for one in source.execute(of_batch).mappings()
-        ]
-        insert_many(here, items, names, rows)
+        items = table_of(BatchItem)
+        own = source.execute(sa.select(items).where(items.c.batch_id == row["id"])).mappings().all()
+        chunks.commit(lambda here, row=row, own=own: _batch(here, row, own, numbers))  # type: ignore[misc]
+
+
+def _batch(here: sa.Connection, row: Any, own: Sequence[Any], numbers: Places) -> None:
+    batch, items, model = table_of(Batch), table_of(BatchItem), table_of(Model)
+    if here.scalar(sa.select(batch.c.id).where(batch.c.mark == row["mark"])) is not None:
+        return
+    fields = {column.name: row[column.name] for column in batch.c if column.name != "id"}
+    model_id = here.scalar(sa.select(model.c.id).where(model.c.digest == row["digest"]))
+    fields |= {"model_id": model_id, "worker_id": 0}
+    number = here.execute(sa.insert(batch).values(fields).returning(batch.c.id)).scalar_one()
+    names = [column.name for column in items.c]
+    rows = [tuple(_moved(name, one[name], int(number), numbers) for name in names) for one in own]
+    insert_many(here, items, names, rows)
 
 
 def _moved(name: str, value: Any, batch: int, numbers: Places) -> Any:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from ..contracts.errors import UsageError
 from .batches import OPEN
 from .bulk import LOOKUP, batched, table_of
+from .chunks import give_up, spared
 from .content import writing
 from .engine import translated
 from .evidence import tally, weights_of
@@ -41,7 +42,8 @@ class PruneOptions(NamedTuple):
     """What may be removed."""
 
     killed: bool = False
-    """Also remove if a run is marked as running, because its process was killed."""
+    """Also remove if a run is marked as running, because its process was killed; and what a merge or an import that was
+    killed has copied of runs."""
     unused: bool = False
     """Also remove exchanges that no run uses, such as those of a run that was killed before it recorded its trials."""
 
@@ -88,6 +90,8 @@ def vacuum(store: Store) -> None:
 
 def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Going:
     _ensure_at_rest(connection, run, options)
+    if options.killed:
+        give_up(connection)
     exchange, trials, attempts = table_of(Exchange), table_of(RunTrial), table_of(Attempt)
     gone = _gone(connection, run, options)
     goes, stays = exchange.c.id.in_(sa.select(gone.c.id)), exchange.c.id.not_in(sa.select(gone.c.id))
@@ -165,8 +169,9 @@ def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOption
     running = [*alive, *connection.scalars(sa.select(table.c.name).where(table.c.state == "running").limit(1))]
     if alive or (running and not options.killed):
         mend = "Wait until it ends." if alive else "Its process seems to be dead: resume it, or add --killed."
+        who = "a merge or an import into this store" if running[0].startswith(".") else f"run {run_name(running[0])}"
         raise UsageError(
-            f"run {run_name(running[0])} is running, and may use answers that would be removed. {mend}",
+            f"{who} is running, and may use answers that would be removed. {mend}",
             code="run.running",
         )
 
@@ -177,6 +182,8 @@ def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.T
     kept = gather_uses(connection, "used_by_others", trials.c.run_id != run.id)
     gone = new_ids(connection, "gone")
     unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(kept.c.id))
+    if (newest := spared(connection)) is not None:
+        unused = sa.and_(unused, exchange.c.id <= newest)
     if not options.unused:
         mine = gather_uses(connection, "used_by_run", trials.c.run_id == run.id)
         unused = sa.and_(unused, exchange.c.id.in_(sa.select(mine.c.id)))

@@ -14,6 +14,7 @@ from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
 from .bulk import LOOKUP, batched, run_plain, table_of
 from .engine import translated
+from .evidence import is_run
 from .names import RunName, run_name
 from .parts import unpack
 from .patience import enduring
@@ -85,7 +86,7 @@ def runs_of(connection: sa.Connection) -> list[RunRow]:
     """Return every run, the newest last, on this connection."""
     table = table_of(Run)
     columns = [table.c[name] for name in RunRow._fields]
-    rows = connection.execute(sa.select(*columns).order_by(table.c.id))
+    rows = connection.execute(sa.select(*columns).where(is_run()).order_by(table.c.id))
     return [RunRow(number, run_name(name), *rest) for number, name, *rest in rows]
 
 
@@ -264,10 +265,11 @@ def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
 def statistics(store: Store) -> dict[str, int]:
     """Return how many rows each table has."""
     with translated(store.url), store.engine.connect() as connection:
-        return {
+        counts = {
             kind.__name__: int(connection.scalar(sa.select(sa.func.count()).select_from(table_of(kind))) or 0)
             for kind in (Model, Exchange, Attempt, Blob, Run, RunTrial)
         }
+        return counts | {Run.__name__: len(runs_of(connection))}
 
 
 @enduring

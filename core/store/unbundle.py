@@ -8,7 +8,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -17,13 +17,17 @@ from typing import Any, NamedTuple, Self
 import msgspec
 import numpy as np
 import polars as pl
+import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
-from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, writing
-from .intake import Intake
+from .chunks import Chunks
+from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, rename, snapshot
+from .evidence import VERSION, answer_digest, trial_digest
+from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
 from .reading import RunRow, runs_of
 from .store import Store
 
@@ -185,81 +189,124 @@ class Bundle:
 
 
 def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
-    """Import a bundle's run, as `name` if given, in one transaction; importing it again changes nothing.
+    """Import a bundle's run, as `name` if given, in chunks; importing it again changes nothing.
+
+    All of it is checked before the first chunk. An import that was cut off goes on when it is begun again.
 
     Raises:
-        DataError: the bundle is inconsistent, or another run has its name.
+        DataError: the bundle is inconsistent, or another run has its name; nothing was imported.
+        StoreError: the store cannot be written, or another process imports the same.
     """
     name = name or bundle.head.run
-    with writing(store) as here:
-        known: dict[str, RunRow] = {run.name: run for run in runs_of(here)}
-        if name in known:
-            if RunContent(here, known[name]).digest() == bundle.head.content:
-                return Imported(name, False, 0, 0)
-            mend = f"Import it under another name: --as {name}-2"
-            raise DataError(
-                f"the store has another run {name!r}, with other content. {mend}", code="bundle.run-differs"
-            )
-        intake = Intake(here)
-        _Taking(bundle, intake).take(name)
-        return Imported(name, True, intake.added["exchanges"], intake.added["images"])
+    with snapshot(store) as here:
+        if _is_there(here, bundle, name):
+            return Imported(name, False, 0, 0)
+    taking = _Taking(bundle)
+    ensure_name(name)
+    taking.check()
+    with Chunks(store, f"bundle {bundle.head.content} {name}", taking.identities) as chunks:
+        taking.take(chunks, name)
+        return Imported(name, True, chunks.added["exchanges"], chunks.added["images"])
+
+
+def _is_there(here: sa.Connection, bundle: Bundle, name: str) -> bool:
+    known: dict[str, RunRow] = {run.name: run for run in runs_of(here)}
+    if name not in known:
+        return False
+    if RunContent(here, known[name]).digest() == bundle.head.content:
+        return True
+    mend = f"Import it under another name: --as {name}-2"
+    raise DataError(f"the store has another run {name!r}, with other content. {mend}", code="bundle.run-differs")
 
 
 class _Taking:
     """The import of one bundle into a store."""
 
-    def __init__(self, bundle: Bundle, intake: Intake) -> None:
-        self._bundle, self._intake = bundle, intake
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
         self._facts = bundle.head.facts(bundle.manifest)
-        self._digest = ContentDigest(self._facts)
         self._head = bytes.fromhex(bundle.head.head) if bundle.head.format > 1 else None
+        self.identities = dict(bundle.identities())
 
-    def take(self, name: str) -> None:
-        """Import everything; raises `DataError` if the bundle is inconsistent."""
-        identities = self._bundle.identities()
-        self._digest.add("identity", identities)
-        self._intake.identities(identities)
-        numbers, keys = self._exchanges()
-        run_id = self._intake.begin_run(name, self._facts)
+    def check(self) -> None:
+        """Refuse a bundle that is inconsistent.
+
+        Raises:
+            DataError: naming what.
+        """
+        digest, head = ContentDigest(self._facts), hashlib.sha256(VERSION)
+        for model, identity in self.identities.items():
+            ensure_identity(model, identity)
+        digest.add("identity", self.identities.items())
+        keys, answers = bytearray(), bytearray()
+        for sent in self._bundle.rows("exchanges"):
+            digest.add(KINDS["exchanges"], sent)
+            for row in sent:
+                ensure_whole(row, self.identities)
+                keys += row.key
+                answers += answer_digest(row.key, row.operation, *row[4:])
+        last: tuple[bytes, int] = (b"", -1)
         for tried in self._bundle.rows("trials"):
-            self._digest.add(KINDS["trials"], tried)
-            self._intake.trials(run_id, [self._numbered(row, numbers, keys) for row in tried])
+            digest.add(KINDS["trials"], tried)
+            trial: Tried
+            for trial in tried:
+                ensure_factors(trial)
+                answer = self._answer(trial, keys, answers)
+                head.update(trial_digest(*trial[:5], answer))
+                if (place := (trial.stage.encode(), trial.ordinal)) <= last:
+                    raise self._changed("its trials are not in the order of their plan", "bundle.content")
+                last = place
         for failed in self._bundle.rows("attempts"):
-            self._digest.add(KINDS["attempts"], failed)
-            self._intake.failures(run_id, failed)
-        head = self._intake.end_run(run_id)
+            digest.add(KINDS["attempts"], failed)
         pictures = []
         for picture in self._bundle.pictures():
+            ensure_picture(picture)
             pictures.append((picture.sha256, picture.media_type))
-            self._intake.pictures([picture])
-        self._digest.add("picture", pictures)
-        if self._digest.hexdigest() != self._bundle.head.content or (self._head is not None and head != self._head):
-            raise DataError(
-                f"{self._bundle.path} was changed: bundle.json has another digest of its content.",
-                code="bundle.digest",
-            )
+        digest.add("picture", pictures)
+        made = digest.hexdigest(), head.digest() if self._head is not None else None
+        if made != (self._bundle.head.content, self._head):
+            raise self._changed("bundle.json has another digest of its content", "bundle.digest")
 
-    def _exchanges(self) -> tuple[Places, bytes]:
-        numbers: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
-        keys = bytearray()
+    def take(self, chunks: Chunks, name: str) -> None:
+        """Import what was checked."""
         # A bundle of format 1 has no head: what was changed before today cannot be found.
         proof = Proof(None, time.time() if self._head is None else self._bundle.head.unproved)
-        for sent in self._bundle.rows("exchanges"):
-            self._digest.add(KINDS["exchanges"], sent)
-            numbers.append(np.array(self._intake.exchanges(sent, [proof] * len(sent)), dtype=np.int64))
-            keys += b"".join(row.key for row in sent)
-        return np.concatenate(numbers), bytes(keys)
+        numbers: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+        for chunk in chunks.each(self._every("exchanges"), lambda row: row.key):
+            numbers.append(np.array(chunks.exchanges(chunk, [proof] * len(chunk)), dtype=np.int64))
+        places = np.concatenate(numbers)
+        chunks.pictures(self._bundle.pictures())
+        run_id = chunks.begin_run(self._bundle.head.content)
+        chunks.trials(run_id, (_numbered(row, places) for row in self._every("trials")))
+        chunks.failures(run_id, list(self._every("attempts")))
 
-    def _numbered(self, row: Tried, numbers: Places, keys: bytes) -> Tried:
+        def free(here: sa.Connection) -> str | None:
+            return None if _is_there(here, self._bundle, name) else name
+
+        def values(name: str) -> Mapping[str, Any]:
+            return {**self._facts._asdict(), "manifest": rename(self._facts.manifest, name)}
+
+        chunks.end_run(run_id, free, values)
+
+    def _every(self, kind: str) -> Iterator[Any]:
+        return (row for rows in self._bundle.rows(kind) for row in rows)
+
+    def _answer(self, row: Tried, keys: bytearray, answers: bytearray) -> bytes | None:
+        """Return the digest of a trial's answer."""
         if row.exchange is None:
-            return row
-        if not 0 <= row.exchange < len(numbers) or keys[32 * row.exchange : 32 * row.exchange + 32] != row.key:
+            return None
+        place = slice(32 * row.exchange, 32 * row.exchange + 32)
+        if row.exchange < 0 or bytes(keys[place]) != row.key:
             where = f"trial {row.trial!r} of stage {row.stage!r}"
-            raise DataError(
-                f"{self._bundle.path} was changed: {where} refers to the exchange of another key.",
-                code="bundle.exchange",
-            )
-        return row._replace(exchange=int(numbers[row.exchange]))
+            raise self._changed(f"{where} refers to the exchange of another key", "bundle.exchange")
+        return bytes(answers[place])
+
+    def _changed(self, problem: str, code: str) -> DataError:
+        return DataError(f"{self._bundle.path} was changed: {problem}.", code=code)
+
+
+def _numbered(row: Tried, places: Places) -> Tried:
+    return row if row.exchange is None else row._replace(exchange=int(places[row.exchange]))
 
 
 def _some(names: list[str]) -> str:
