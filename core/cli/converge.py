@@ -42,6 +42,7 @@ from .shared import (
     runs_option,
     split_models,
     store_option,
+    workers_options,
 )
 from .terminal import terminal
 
@@ -66,6 +67,7 @@ from .terminal import terminal
     help="Set an option of a method's probe (forced-choice.per_cell=60) or metric. Repeatable.",
 )
 @budget_options
+@workers_options
 @fault_options
 @store_option
 @runs_option

@@ -36,8 +36,7 @@ class Pipe(Link):
     def send(self, frame: bytes) -> None:
         """Write a frame. A pipe that is full holds no more than the calls in flight."""
         if (pipe := self._process.stdin) is not None and not pipe.is_closing():
-            pipe.write(len(frame).to_bytes(HEADER, "big"))
-            pipe.write(frame)
+            pipe.write(len(frame).to_bytes(HEADER, "big") + frame)  # two writes wake the worker twice
 
     async def receive(self) -> bytes | None:
         """Read a frame."""

@@ -52,9 +52,9 @@ KEPT_BYTES = 512 << 20
 class Images:
     """Images that travelled to this worker: each travels once, while there is room for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = KEPT_BYTES) -> None:
         self._kept: dict[str, bytes] = {}
-        self._bytes = 0
+        self._bytes, self._most = 0, most
         self._turn = threading.Lock()
 
     def get(self, sha256: str, serving: Serving, model: str) -> bytes:
@@ -64,7 +64,7 @@ class Images:
                 found = serving.need(model, "blobs", sha256)
                 self._bytes += len(found)
             self._kept[sha256] = found
-            while self._bytes > KEPT_BYTES and len(self._kept) > 1:
+            while self._bytes > self._most and len(self._kept) > 1:
                 self._bytes -= len(self._kept.pop(next(iter(self._kept))))
             return found
 

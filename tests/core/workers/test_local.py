@@ -191,6 +191,16 @@ def test_what_cannot_be_is_one_line_before_anything_is_asked(place, monkeypatch,
     assert counted("prejudge.db") == 0
 
 
+@pytest.mark.parametrize("command", [["run", "bistereo-pairs"], ["converge", "beauty-and-competence"]])
+def test_commands_that_ask_refuse_an_address_without_ray(place, command):
+    words = [*command, "--model", "slow", "--workers", "2", "--address", "10.0.0.1:6379"]
+    found = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert getattr(found.exception, "code", found.exception) == "workers.address" and counted("prejudge.db") == 0
+    for name in ("run", "resume", "recheck", "converge"):
+        params = {param.name for param in cli.get_command(None, name).params}
+        assert {"engine", "workers", "devices", "address"} <= params, name
+
+
 def test_a_worker_that_ends_before_it_is_ready_says_why(place, monkeypatch):
     monkeypatch.setattr("prejudge.core.workers.local.START", "import sys; sys.exit('no room for {module}')")
     with pytest.raises(PrejudgeError) as caught:

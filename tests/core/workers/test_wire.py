@@ -13,7 +13,7 @@ from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import errors
 from prejudge.core.contracts.errors import PermanentError, PluginError, PrejudgeError, RateLimitError
 from prejudge.core.contracts.records import Embed, Embedding, Generation
-from prejudge.core.workers.serving import make
+from prejudge.core.workers.serving import Images, make
 from prejudge.core.workers.wire import Model, Told, describe, hear, pack_answer, tell, unpack_answer
 
 ARGUMENTS = {
@@ -81,3 +81,19 @@ def test_an_instance_is_made_of_its_settings():
     here = Simulated(options)
     assert describe(there) == describe(here) and there.limits.batch_items == 7
     assert Embed in there.capabilities() and "embed" in describe(there).capabilities
+
+
+def test_an_image_travels_once_to_a_worker_while_there_is_room():
+    asked, sizes = [], {"a": 6, "b": 5, "c": 4}
+
+    class Driver:
+        def need(self, model, service, text):
+            asked.append((model, service, text))
+            return text.encode() * sizes[text]
+
+    images = Images(most=11)
+    assert [images.get(one, Driver(), "m") for one in "aabab"] == [one.encode() * sizes[one] for one in "aabab"]
+    assert asked == [("m", "blobs", "a"), ("m", "blobs", "b")]
+    assert images.get("c", Driver(), "n") == b"cccc" and images.get("b", Driver(), "m") == b"bbbbb"
+    images.get("a", Driver(), "m")
+    assert [text for _, _, text in asked] == ["a", "b", "c", "a"], "the one that was not used for longest went"
