@@ -1,6 +1,6 @@
 """Workers of both engines: how many times as fast they are, and what an exchange costs the driver.
 
-    python benchmarks/workers.py [--engines local ray] [--calls 96] [--seconds 0.25] [--workers 2 4 8]
+    python benchmarks/workers.py [--engines local ray] [--parts masked] [--calls 96] [--seconds 0.25] [--workers 2 4 8]
 
 Three parts, all through the scheduler and a store, as in a run; starting the workers is timed apart.
 
@@ -37,7 +37,7 @@ from prejudge.core.store import Store
 from prejudge.core.workers.options import ENGINES, LOCAL, RAY, WorkerOptions
 from prejudge.core.workers.remote import Remote, open_adapters
 
-BATCH = 10
+BATCH, FIRST = 10, 64
 BOUNDS = {2: 1.9, 4: 3.7, 8: 7.2}
 """How many times as fast so many workers are at least."""
 MASKED, MASKED_TEXTS, MASKED_BOUND = "reference-masked-fair", 3000, 1.7
@@ -64,7 +64,7 @@ class Timed(NamedTuple):
 
 
 async def ask(registry: Path, workers: WorkerOptions | None, model: str, asked: Sequence[AnyRequest]) -> Timed:
-    """Ask requests, of this process or of workers; the first of them starts what answers."""
+    """Ask requests, of this process or of workers; the last `FIRST` of them come first and start what answers."""
     began = time.monotonic()
     catalogue = Catalogue.load(str(registry))
     adapter = (await open_adapters(catalogue, [model], workers))[model]
@@ -78,8 +78,9 @@ async def ask(registry: Path, workers: WorkerOptions | None, model: str, asked: 
             identity=identity_digest(adapter.identity),
             limiter=limiters.of(adapter),
         )
-        first, *requests = (scheduler.key(one) for one in asked)
-        await scheduler.settle([first])
+        requests = [scheduler.key(one) for one in asked]
+        # Each worker gets some of these, and loads what it needs.
+        await scheduler.settle([requests.pop() for _ in range(FIRST)])
         now, used, theirs = time.monotonic(), time.process_time(), processor_times(adapter)
         found = await scheduler.settle(requests)
         after = processor_times(adapter)
@@ -116,7 +117,7 @@ def sleeping(registry: Path, chosen: argparse.Namespace) -> int:
     """Print a row per number of workers; return the number of broken bounds."""
     registry.write_text(REGISTRY.format(seconds=chosen.seconds, batch=BATCH))
     number = chosen.calls * BATCH
-    asked = [Embed(text=f"text {one}") for one in range(number + 1)]
+    asked = [Embed(text=f"text {one}") for one in range(number + FIRST)]
     one, broken = asyncio.run(ask(registry, None, "device", asked)), 0
     print(f"A device that sleeps {chosen.seconds} s per call of {BATCH}, {chosen.calls} calls")
     print(f"{'engine':>8} {'workers':>8} {'start s':>8} {'asked s':>8} {'times':>6} {'bound':>6} {'load':>6}")
@@ -133,7 +134,7 @@ def sleeping(registry: Path, chosen: argparse.Namespace) -> int:
 
 def masked(registry: Path, chosen: argparse.Namespace) -> int:
     """Print how many times as fast two workers are on a model that computes; return the number of broken bounds."""
-    asked = [PseudoLikelihood(text=text) for text in texts(MASKED_TEXTS + 1)]
+    asked = [PseudoLikelihood(text=text) for text in texts(MASKED_TEXTS + FIRST)]
     one, broken = asyncio.run(ask(registry, None, MASKED, asked)), 0
     print(
         f"{MASKED}, {MASKED_TEXTS:,} texts: {one.processor:.1f} s of processor time, {one.seconds:.1f} s in one process"
@@ -153,7 +154,7 @@ def masked(registry: Path, chosen: argparse.Namespace) -> int:
 def driving(registry: Path, chosen: argparse.Namespace) -> int:
     """Print the driver's processor time for each exchange; return the number of broken bounds."""
     registry.write_text(REGISTRY.format(seconds=0, batch=FAST_BATCH))
-    asked, broken = [Embed(text=f"text {one}") for one in range(FAST + 1)], 0
+    asked, broken = [Embed(text=f"text {one}") for one in range(FAST + FIRST)], 0
     for engine in (None, *chosen.engines):
         options = None if engine is None else WorkerOptions(engine=engine, number=2)
         fast = asyncio.run(ask(registry, options, "device", asked))
@@ -164,10 +165,14 @@ def driving(registry: Path, chosen: argparse.Namespace) -> int:
     return broken
 
 
+PARTS = {"sleeping": sleeping, "masked": masked, "driving": driving}
+
+
 def main() -> int:
     """Print the three parts; return 1 if a bound is broken."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--engines", nargs="*", choices=ENGINES, default=[LOCAL, RAY])
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--calls", type=int, default=96)
     parser.add_argument("--seconds", type=float, default=0.25)
     parser.add_argument("--workers", type=int, nargs="*", default=sorted(BOUNDS))
@@ -175,7 +180,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         registry = Path(folder) / "registry.toml"
         registry.write_text("")
-        broken = sum(part(registry, chosen) for part in (sleeping, masked, driving))
+        broken = sum(PARTS[part](registry, chosen) for part in chosen.parts)
     return min(1, broken)
 
 
