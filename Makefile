@@ -11,7 +11,7 @@ LINK := .build/src/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -94,6 +94,10 @@ bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/pace.py
 	$(BIN)/python benchmarks/attractiveness.py
 	$(BIN)/python benchmarks/view.py
+
+# What an exchange takes, of 100,000; `--faces 458` takes a million.
+bench-constants: $(VENV)/.dev
+	$(BIN)/python benchmarks/constants.py
 
 # Some minutes: planted variance components, and those of a million answers.
 bench-variance: $(VENV)/.dev

@@ -94,12 +94,12 @@ def main() -> int:
 
 def steps(folder: Path, faces: int) -> tuple[list[Measured], list[str]]:
     """Run every step, and say which bound was broken."""
-    study = ["run", "scale", "--model", "scale", "--set", f"faces={faces}", "--quiet"]
+    study = ["run", "scale", "--model", "scale", "--set", f"faces={faces}", "--quiet", "--registry", "registry.toml"]
     first = measure("first run", study, folder)
     print(first, flush=True)
     second = measure("second run, all cached", study, folder)
     print(second, flush=True)
-    score = measure("score", ["score"], folder)
+    score = measure("score", ["score", "--registry", "registry.toml"], folder)
     prepare_floor(folder)
     script = [str(Path(__file__).resolve())]
     lookups = measure("floor: bare keyed look-ups", [*script, "--floor", "lookup"], folder, module=None)
