@@ -36,6 +36,7 @@ def answer_of(scores: Scores) -> Answer:
         missing=missing_words(lost),
         mend=mend_words(lost),
         preliminary=_preliminary(scores),
+        beside=scores.beside,
     )
 
 

@@ -159,9 +159,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What to change, where much is missing."""
     preliminary: str = ""
     """Why the numbers are not final."""
+    beside: tuple[str, ...] = ()
+    """What other analyses of the run say."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what stands below the rows."""
         unshown = any(row.state is State.OPEN for row in self.rows)
-        return tuple(filter(None, [NOT_SHOWN if unshown else "", self.left_out]))
+        return tuple(filter(None, [NOT_SHOWN if unshown else "", self.left_out, *self.beside]))

@@ -11,6 +11,7 @@ from ..answer import answer_of
 from ..catalogue.study import Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import UsageError
+from ..report.place import with_said
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store
@@ -37,6 +38,7 @@ def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> in
     The exit code is 1 if no trial could be read. The report leaves out the parts that `leave_out` of `where` names, and
     sets the models that `published` names beside the run.
     """
+    scores = with_said(scores, Path(where["runs"]))
     show(scores, option_words(store.url) if store is not None else "")
     # Imported after the numbers are shown: matplotlib and the figures take longer than the numbers.
     from ..report.output import write_output

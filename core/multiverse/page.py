@@ -13,9 +13,10 @@ from ..contracts.estimates import Chart, Listing
 from ..engine.manifest import new_name
 from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
+from ..report.place import MULTIVERSE, Said, folder_within
 from ..scoring.score import Scores
 from .multiverse import Found
-from .words import conclusion
+from .words import agreement, conclusion
 
 TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
@@ -116,4 +117,8 @@ def write_multiverse(found: Found, scores: Scores, folder: Path) -> Path:
         limits=manifest.study.limits,
         provenance={"runs": {one.run: {"run": one.run, "study": found.study.name} for one in found.results}},
     )
-    return write(content, place, FIGURES)
+    page = write(content, place, FIGURES)
+    if manifest.head:
+        said = Said(manifest.head, f"Every defensible choice: {agreement(found)} ({place.name}).")
+        write_bytes(msgspec.json.encode(said), folder_within(folder, scores.run.name) / MULTIVERSE)
+    return page

@@ -6,17 +6,24 @@ from ..contracts.words import counted, interval, number, percent
 from .multiverse import Found
 
 
+def agreement(found: Found) -> str:
+    """Return how many universes agree with the study's own choices, without a full stop."""
+    return (
+        f"Of {counted(len(found.results), 'universe')}, {percent(round(found.same_sign, 2))} are on the same side of neutral and "
+        f"{percent(round(found.same_verdict, 2))} have the same verdict"
+    )
+
+
 def conclusion(found: Found) -> str:
     """State the result of the study's own choices, how many agree, what moves it most, and what was not asked."""
-    own, count = found.own.estimate, len(found.results)
+    own = found.own.estimate
     unit = f" {own.unit}".rstrip()
     values = [one.estimate.value for one in found.results if one.estimate.value is not None]
     ends = f", values from {number(min(values))} to {number(max(values))}" if values else ""
     said = [
         f"{own.label or own.metric} is {number(own.value)}{unit} ({interval(own.low, own.high)}) with the choices of "
         f"the study: {found.own.verdict}.",
-        f"Of {counted(count, 'universe')}, {percent(found.same_sign)} are on the same side of neutral and "
-        f"{percent(found.same_verdict)} have the same verdict{ends}.",
+        f"{agreement(found)}{ends}.",
     ]
     most = next(iter(found.moved), None)
     if most is not None and most.pairs and (most.verdicts or most.change):

@@ -26,7 +26,7 @@ from .examples import show_examples, show_pictures
 from .export import encode
 from .integrity import integrity_words
 from .observed import OBSERVATIONS, write_observations
-from .place import folder_within
+from .place import folder_within, with_said
 from .provenance import chosen_words, design_words, provenance, when
 
 PARTS = ("examples", "images")
@@ -48,6 +48,7 @@ def write_output(
         UsageError: the folder cannot be written, or has links that lead out of it.
         UnknownNameError: a part is unknown.
     """
+    scores = with_said(scores, folder)
     content = build_content(scores, store, leave_out, beside)
     place = folder_within(folder, scores.run.name)
     frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])

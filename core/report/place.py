@@ -4,9 +4,37 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from ..catalogue.trust import links_in
 from ..contracts.errors import UsageError
+from ..contracts.inputs import file_bytes
+
+if TYPE_CHECKING:
+    from ..scoring.score import Scores
+
+MULTIVERSE = "multiverse.json"
+"""In the folder of a run: what its multiverse said of it."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What another analysis says of a run."""
+
+    head: str
+    """Of the run; a run that went on has another."""
+    sentence: str
+
+
+def with_said(scores: Scores, folder: Path) -> Scores:
+    """Return a run with what its multiverse said, if one was done and the run is the same."""
+    try:
+        said = msgspec.json.decode(file_bytes(folder_within(folder, scores.run.name) / MULTIVERSE), type=Said)
+    except (OSError, UsageError, msgspec.MsgspecError, UnicodeError):
+        return scores
+    known = bool(said.head) and said.head == scores.manifest.head
+    return msgspec.structs.replace(scores, beside=(said.sentence,)) if known else scores
 
 
 def folder_within(folder: Path, name: str) -> Path:

@@ -67,6 +67,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
     left_out: dict[str, int] = {}
     """By stage, rows that are no draws of their own (`one_draw`), and are not among the observations."""
+    beside: tuple[str, ...] = ()
+    """What other analyses of the run say, such as its multiverse."""
     reasoned: Reasoned | None = None
     """The reasoning in the subject's answers; only where runs are compared."""
     local: Study | None = None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
 import prejudge
 from prejudge import MultiverseOptions
+from prejudge.core.answer import answer_of
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.report.place import with_said
 from prejudge.testing import raises_code
 
 PLANTED = """
@@ -132,3 +137,13 @@ def test_command(settings):
     assert done.exception is None, done.exception
     assert "--set seed=7" in done.output
     assert "--set per_cell=20" in done.output
+
+
+def test_first_screen_of_the_run_names_its_multiverse(found, settings):
+    """Only while the run is the same."""
+    run = prejudge.load(found.universes["run"][0], settings.store, settings.registry)
+    said = answer_of(with_said(run.scores, Path(settings.runs))).notes
+    assert any(note.startswith("Every defensible choice: Of 6 universes") for note in said)
+    other = msgspec.structs.replace(run.scores.manifest, head="0" * 64)
+    grown = msgspec.structs.replace(run.scores, manifest=other)
+    assert not with_said(grown, Path(settings.runs)).beside
