@@ -8,9 +8,10 @@ from .multiverse import Found
 
 def agreement(found: Found) -> str:
     """Return how many universes agree with the study's own choices, without a full stop."""
+    sign, verdict = (percent(round(share, 2)) for share in (found.same_sign, found.same_verdict))
     return (
-        f"Of {counted(len(found.results), 'universe')}, {percent(round(found.same_sign, 2))} are on the same side of neutral and "
-        f"{percent(round(found.same_verdict, 2))} have the same verdict"
+        f"Of {counted(len(found.results), 'universe')}, {sign} are on the same side of neutral and {verdict} have the "
+        "same verdict"
     )
 
 
