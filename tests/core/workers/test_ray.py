@@ -32,6 +32,8 @@ from prejudge.core.workers import member as members
 from prejudge.core.workers.cluster import Cluster
 from prejudge.core.workers.options import WorkerOptions
 
+from ...ray_here import need_ray
+
 BATCH, PER_CELL, WAIT = 8, 10, 240.0
 TRIALS = 36 * PER_CELL
 REGISTRY = f"""[models.slow]
@@ -43,7 +45,7 @@ settings = {{ latency_seconds = 0.1, batch_items = {BATCH}, concurrency = 1, str
 @pytest.fixture(scope="module")
 def cluster():
     """A cluster as a run without an address starts it; the runs of these tests join it."""
-    ray = pytest.importorskip("ray", reason="needs the extra ray (pip install 'prejudge[ray]')")
+    ray = need_ray()
     engine, before = Cluster(), signal.getsignal(signal.SIGTERM)
     places = asyncio.run(engine.open(WorkerOptions(engine="ray", number=2)))
     assert len(places) == 2 and signal.getsignal(signal.SIGTERM) is before
