@@ -255,13 +255,16 @@ def test_sql_of_the_pages_runs(block, tmp_path):
 
 def test_every_block_is_of_a_kind_that_is_tested():
     shown = [block for page in PAGES for block in blocks_of(page)]
-    assert {block.language for block in shown} <= {*SHELL, "python", "py", "toml", "sql", "csv", "text", "yaml"}
+    kinds = {*SHELL, "python", "py", "toml", "sql", "csv", "text", "yaml", "console"}
+    assert {block.language for block in shown} <= kinds
     # Signatures, which are no programs; test_reference_pages.py holds them to the code.
     assert {name_of(block.page) for block in shown if block.language == "py"} == {"docs/reference/api.md"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
     # What a command of the page before it printed, in part.
     printed = {"docs/plugins.md", "docs/measurement.md"}
     assert {name_of(block.page) for block in shown if block.language == "text"} <= printed
+    # Typed on several machines; tests/core/workers/test_ray.py joins a cluster by its address on one.
+    assert {name_of(block.page) for block in shown if block.language == "console"} <= {"docs/guides/workers.md"}
     # Read by tests/core/gate/test_gate.py.
     assert {name_of(block.page) for block in shown if block.language == "yaml"} <= {"docs/gate.md"}
     # A file of data is one that a command of the page reads.

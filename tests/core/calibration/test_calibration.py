@@ -432,7 +432,7 @@ def test_a_study_without_a_draw_of_items_has_one_study_of_a_trained_model(tmp_pa
     (made,) = conduct_real(own, journal, 3)
     plain = own.measured(own.bench, {"subject": own.catalogue.adapter("simulated-biased")}, "simulated-biased", 0, 1.0)
     assert made.numbers == plain.numbers and made.null == "simulated-biased"
-    assert [group.studies for group in real_groups(own, journal, 3)] == [1]
+    assert [group.studies for group in real_groups(own, journal, (), 3)] == [1]
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:

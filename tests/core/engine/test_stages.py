@@ -144,7 +144,7 @@ def test_run_with_a_stage_of_which_nothing_could_be_read_was_not_answered(store,
     _, scores = run_two(store, {"subject": "fake", "judge": "other"})
     unread = scores.observations[stage].with_columns(status=pl.lit("unreadable"))
     assert scores.answered
-    assert not msgspec.structs.replace(scores, observations=scores.observations | {stage: unread}).answered
+    assert not msgspec.structs.replace(scores, observations={**scores.observations, stage: unread}).answered
 
 
 def test_stage_reviews_all_its_observations_before_the_next_stage_and_again_when_scored(store):
