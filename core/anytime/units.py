@@ -14,7 +14,7 @@ from ..compare.pair import key_of
 from ..contracts import CROSSED, UNIT_COLUMNS, Metric, Stage, Trial
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate
-from ..contracts.words import counted
+from ..contracts.words import counted, level_word
 from ..scoring.planned_units import planned_design
 from .betting import Array, Mean
 
@@ -58,7 +58,7 @@ class Course(msgspec.Struct, frozen=True):
     def level_of(self, trial: Trial) -> str | None:
         """Return the level of a trial; None for one that belongs to no unit, and is asked first."""
         level = trial.factors.get(self.facet)
-        return None if level is None else str(level).lower() if isinstance(level, bool) else str(level)
+        return None if level is None else level_word(level)
 
     @property
     def claim(self) -> str:

@@ -212,8 +212,7 @@ def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
 def _share(rate: Rate | None) -> str:
     if rate is None:
         return UNDEFINED
-    share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
-    return share if rate.holds else f"**{share}**"
+    return rate.told if rate.holds else f"**{rate.told}**"
 
 
 def _real(certificate: Certificate) -> Iterator[str]:

@@ -53,16 +53,25 @@ def _answer(question: Question, done: Sequence[Done]) -> Rate:
     answering = [question.among(one.numbers, lambda number: (number.measure, number.group))[0] for one in done]
     judged = [[number.shown for number in numbers if number.shown is not None] for numbers in answering]
     judged = [shown for shown in judged if shown]
-    low, high = exact_interval(sum(map(any, judged)), len(judged), 1 - LEVEL) if judged else (None, None)
+    shown = sum(map(any, judged))
+    low, high = _ends(shown, len(judged))
     return Rate(
         measure=question.measure,
         label=question.asks,
         group=question.group,
         studies=len(judged),
-        shown=sum(map(any, judged)),
-        low=_rounded(low),
-        high=_rounded(high),
+        shown=shown,
+        low=low,
+        high=high,
     )
+
+
+def _ends(shown: int, studies: int) -> tuple[float | None, float | None]:
+    """Return the interval of a rate; nothing without studies."""
+    if not studies:
+        return None, None
+    low, high = exact_interval(shown, studies, 1 - LEVEL)
+    return _rounded(low), _rounded(high)
 
 
 def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
@@ -73,7 +82,7 @@ def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
     truth = mean if planted else neutral
     ends = [(n.low, n.high) for n in numbers if n.low is not None and n.high is not None]
     covered = None if truth is None or not ends else sum(low <= truth <= high for low, high in ends) / len(ends)
-    low, high = exact_interval(shown, len(judged), 1 - LEVEL) if judged else (None, None)
+    low, high = _ends(shown, len(judged))
     return Rate(
         measure=numbers[0].measure,
         label=numbers[0].label,
@@ -81,8 +90,8 @@ def _rate(numbers: Sequence[Number], *, planted: bool) -> Rate:
         neutral=neutral,
         studies=len(judged),
         shown=shown,
-        low=_rounded(low),
-        high=_rounded(high),
+        low=low,
+        high=high,
         mean=_rounded(mean),
         spread=_rounded(float(values.std(ddof=1))) if values.size > 1 else None,
         covered=_rounded(covered),

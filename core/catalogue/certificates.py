@@ -79,6 +79,11 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the share of studies in which it is shown."""
         return self.shown / self.studies if self.studies else None
 
+    @property
+    def told(self) -> str:
+        """Return the same with its interval, in words."""
+        return f"{percent(self.rate or 0.0, 1)} ({percent(self.low or 0.0, 1)} to {percent(self.high or 0.0, 1)})"
+
 
 class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Studies of models of one kind: a null of the gallery, with or without a planted bias."""
@@ -351,12 +356,11 @@ def confused(certificate: Certificate, design: str = DESIGNS["certified"]) -> It
     for group in failed[:WORST]:
         rate = group.failing
         if rate is not None:
-            share = f"{percent(rate.rate or 0.0, 1)} ({percent(rate.low or 0.0, 1)} to {percent(rate.high or 0.0, 1)})"
             name = group.null.replace("-", " ")
             yield (
                 f"{design} cannot tell {name} from bias{_meaning(certificate, group.null)}. Fair models with "
                 f"{name} are found to be biased in "
-                f"{share} of {rate.studies:,} calibrated studies, {_by(rate, answers=group.answers)}."
+                f"{rate.told} of {rate.studies:,} calibrated studies, {_by(rate, answers=group.answers)}."
             )
     if len(failed) > WORST:
         yield f"Nor can it tell from bias: {', '.join(group.null.replace('-', ' ') for group in failed[WORST:])}."

@@ -93,6 +93,11 @@ def counted(count: int, unit: str) -> str:
     return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
 
 
+def level_word(level: object) -> str:
+    """Return a level of a factor as a table of observations has it in words: true and false in small letters."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
 def p_value(value: float | None) -> str:
     """Format a p-value; very small and very large ones as bounds."""
     if value is None or math.isnan(value):

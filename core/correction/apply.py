@@ -15,6 +15,7 @@ from ..catalogue.study import Catalogue
 from ..compare.pair import key_of
 from ..contracts.corrected import CORRECTED, RAW, Correction, correction_of
 from ..contracts.errors import UnknownNameError, UsageError
+from ..contracts.words import level_word
 from ..scoring.score import Scores
 from ..view.labels import Sample
 from .labels import sample_at, told_of
@@ -116,7 +117,7 @@ def _column_of(scores: Scores, matrix: Matrix) -> str:
     fit = []
     for name in frame.columns:
         levels = frame[name].drop_nulls().unique()
-        words = {str(level).lower() if isinstance(level, bool) else str(level) for level in levels.head(3)}
+        words = {level_word(level) for level in levels.head(3)}
         if words and words <= set(matrix.levels):
             fit.append(name)
     if len(fit) != 1:

@@ -20,6 +20,7 @@ from ..catalogue.study import Catalogue
 from ..compare.pair import key_of, units_of
 from ..contracts import CROSSED, Metric
 from ..contracts.errors import PrejudgeError, UsageError
+from ..contracts.words import level_word
 from ..scoring.score import Scores
 from .labels import Told, inside
 from .powered import Codes, Labelled, Rows
@@ -165,15 +166,12 @@ class _Seen(NamedTuple):
         """Return the estimates that read the column: another verdict everywhere changes them."""
         series = self.observations[self.column]
         levels = series.drop_nulls().unique(maintain_order=True).to_list()
-        words = [str(level).lower() if isinstance(level, bool) else str(level) for level in levels]
-        words = list(dict.fromkeys([*words, *labels]))
+        words = list(dict.fromkeys([*map(level_word, levels), *labels]))
         turned: set[Key] = set()
         for shift in range(1, min(len(words), 4)):
             other = {word: words[(n + shift) % len(words)] for n, word in enumerate(words)}
             replaced = {
-                place: other[str(value).lower() if isinstance(value, bool) else str(value)]
-                for place, value in enumerate(series.to_list())
-                if value is not None
+                place: other[level_word(value)] for place, value in enumerate(series.to_list()) if value is not None
             }
             turned |= set(_differing(units, self.with_labels(replaced)))
         return turned
@@ -281,7 +279,7 @@ class _Within(NamedTuple):
         fits = pl.col("unit").is_in(ok["unit"].unique().to_list())
         for name, level in group.items():
             if name in self.observations.columns:
-                fits &= pl.col(name).cast(pl.String) == (str(level).lower() if isinstance(level, bool) else str(level))
+                fits &= pl.col(name).cast(pl.String) == level_word(level)
         return self.observations.filter(fits & (pl.col("status") == "ok")).select(PLACE, "unit")
 
     def _labelled(self, ok: pl.DataFrame, own: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]) -> Labelled:

@@ -6,7 +6,7 @@ times there is `prompt_key`, which all samples of one prompt share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 
 import msgspec
@@ -84,8 +84,13 @@ def _observed(
 
 def _without_own(frame: pl.DataFrame, stage: Stage) -> pl.DataFrame:
     """Leave the keys of prompts out where no prompt was asked several times."""
-    given = PROMPT_KEY in (*stage.factors, *stage.outcomes) or PROMPT_KEY not in frame.columns
-    return frame if given or frame[PROMPT_KEY].n_unique() < frame.height else frame.drop(PROMPT_KEY)
+    added = _is_added(stage, frame.columns)
+    return frame.drop(PROMPT_KEY) if added and frame[PROMPT_KEY].n_unique() == frame.height else frame
+
+
+def _is_added(stage: Stage, columns: Collection[str]) -> bool:
+    """Return whether the keys of prompts are among the columns, and are not the stage's own."""
+    return PROMPT_KEY in columns and PROMPT_KEY not in (*stage.factors, *stage.outcomes)
 
 
 def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wanted: bool) -> pl.DataFrame:
@@ -121,8 +126,7 @@ def spill_stage(
             stage, trials, failures, store.blob, first=first, earlier=earlier, reasoning=reasoning
         )
     whole = Spilled(_observed(stage, trials, failures, first, earlier, reasoning=reasoning))
-    given = PROMPT_KEY in (*stage.factors, *stage.outcomes) or PROMPT_KEY not in whole.schema
-    if not given and not _repeats(whole):
+    if _is_added(stage, whole.schema) and not _repeats(whole):
         whole.without(PROMPT_KEY)
     return whole
 

@@ -36,17 +36,15 @@ class Spilled:
 
     def lazy(self) -> pl.LazyFrame:
         """Return a query of all rows, in plan order."""
-        return pl.scan_parquet(self.files)
+        return pl.scan_parquet(self.files).select(self.schema.names())
 
     def without(self, name: str) -> None:
-        """Leave a column out."""
-        for path in self.files:
-            pl.read_parquet(path).drop(name).write_parquet(path)
+        """Leave a column out of what is read."""
         self.schema = pl.Schema({key: kind for key, kind in self.schema.items() if key != name})
 
     def parts(self) -> Iterator[pl.DataFrame]:
         """Yield all rows, part by part."""
-        return map(pl.read_parquet, self.files)
+        return (pl.read_parquet(path, columns=self.schema.names()) for path in self.files)
 
 
 class Frames(Mapping[str, pl.DataFrame]):

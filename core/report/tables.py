@@ -10,7 +10,7 @@ import msgspec
 
 from ..catalogue.published import within
 from ..contracts.estimates import Estimate
-from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, percent
+from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, level_word, number, percent
 from .content import Published
 from .fields import Field, fields_for, number_cell, scale_of
 from .grid import Cell, Column, Grid, label_cell
@@ -167,9 +167,8 @@ def _group_cells(estimate: Estimate, keys: Sequence[str]) -> tuple[Cell, ...]:
 
 
 def _answers(estimate: Estimate) -> str:
-    levels = {name: value for name, value in estimate.group.items() if value is not None}
-    words = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in levels.items()}
-    return urlencode({f"f.{name}": word for name, word in words.items()}, errors="replace") or "f"
+    words = {f"f.{name}": level_word(value) for name, value in estimate.group.items() if value is not None}
+    return urlencode(words, errors="replace") or "f"
 
 
 def filters(query: str) -> str:

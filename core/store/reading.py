@@ -121,7 +121,6 @@ def unfinished_runs(store: Store) -> list[str]:
     return [run.name for run in reversed(runs) if run.is_result]
 
 
-@enduring
 def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
     """Return a stage's trials in plan order with their answers (columns of `TRIAL_SCHEMA`)."""
     return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])

@@ -44,6 +44,15 @@ PATIENCE = 240.0
 """Seconds after which a test gives up; other work may keep all processors busy."""
 
 
+def wait_for(condition, pause=0.02):
+    """Return what the condition gives, once that is true."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(pause)
+    return found
+
+
 class CountingApi:
     """An HTTP server that answers after some milliseconds and remembers all it was asked."""
 

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from children import PATIENCE, CountingApi, counting_catalogue
+from children import CountingApi, counting_catalogue, wait_for
 
 from prejudge.core.contracts.errors import StoreError
 from prejudge.core.scoring.score import score
@@ -42,14 +42,7 @@ def start(api, nursery, place):
 
 
 def until(api, asked):
-    wait_for(lambda: api.asked.total() >= asked)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_for(lambda: api.asked.total() >= asked, 0.001)
 
 
 def ended_well(place, runs):

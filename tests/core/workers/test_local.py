@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import random
@@ -13,21 +12,23 @@ import sys
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
+from children import PATIENCE, wait_for
 from click.testing import CliRunner
 
 from prejudge import Settings
 from prejudge.core.api import observe
-from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, PrejudgeError
 from prejudge.core.engine.manifest import manifest_of
-from prejudge.core.engine.runs import execute
 from prejudge.core.store import Store, get_run
 from prejudge.core.workers import pool as pools
 from prejudge.core.workers.local import Local
+
+from . import studied
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
@@ -43,8 +44,7 @@ adapter = "simulated"
 adapter = "openai"
 settings = {{ model = "gpt-4o", base_url = "http://127.0.0.1:9/v1", api_key_env = "" }}
 """
-WAIT = 240.0
-"""Seconds after which a test gives up; other work may keep all processors busy."""
+asked = partial(studied.asked, per_cell=PER_CELL)
 
 
 @pytest.fixture
@@ -72,22 +72,6 @@ def alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_for(condition):
-    until = time.monotonic() + WAIT
-    while not (found := condition()):
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    return found
-
-
-def asked(settings, **options):
-    """Run the study, unscored; return the name of the run."""
-    catalogue = Catalogue.load("registry.toml")
-    study = catalogue.study("bistereo-pairs", {"subject": "slow"}, {"per_cell": PER_CELL, **options})
-    with Store(settings.store) as store:
-        return asyncio.run(execute(catalogue, study, store, settings.run_options))
 
 
 def observed(settings):
@@ -163,7 +147,7 @@ def test_no_worker_outlives_its_driver(place):
                 workers = children(driver.pid)
                 assert len(workers) == WORKERS
                 driver.send_signal(sent)
-                _, errors = driver.communicate(timeout=WAIT)
+                _, errors = driver.communicate(timeout=PATIENCE)
             finally:
                 driver.kill()
         wait_for(lambda workers=workers: not any(map(alive, workers)))

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
+from children import wait_for
 from click.testing import CliRunner
 
 import prejudge
@@ -24,7 +25,6 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, MissingExtraError, PrejudgeError, UsageError
 from prejudge.core.engine.manifest import manifest_of
-from prejudge.core.engine.runs import execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, list_runs
 from prejudge.core.workers import cluster as clusters
@@ -33,8 +33,9 @@ from prejudge.core.workers.cluster import Cluster
 from prejudge.core.workers.options import WorkerOptions
 
 from ...ray_here import need_ray
+from .studied import asked
 
-BATCH, PER_CELL, WAIT = 8, 10, 240.0
+BATCH, PER_CELL = 8, 10
 TRIALS = 36 * PER_CELL
 REGISTRY = f"""[models.slow]
 adapter = "simulated"
@@ -72,21 +73,6 @@ def actors():
             if line.read_bytes().startswith(b"ray::Actor"):
                 found.append(int(line.parent.name))
     return found
-
-
-def wait_for(condition):
-    until = time.monotonic() + WAIT
-    while not (found := condition()):
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    return found
-
-
-def asked(settings, model="slow", **options):
-    catalogue = Catalogue.load("registry.toml")
-    study = catalogue.study("bistereo-pairs", {"subject": model}, {"per_cell": PER_CELL, **options})
-    with Store(settings.store) as store:
-        return asyncio.run(execute(catalogue, study, store, settings.run_options))
 
 
 def results(settings):
