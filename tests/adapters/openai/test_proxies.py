@@ -37,13 +37,18 @@ class TinyProxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._server.close()
-        for task in asyncio.all_tasks(self._loop):
+        for task in (tasks := asyncio.all_tasks(self._loop)):
             task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0.01))
+        if tasks:
+            self._loop.run_until_complete(asyncio.wait(tasks))
+        self._loop.run_until_complete(asyncio.sleep(0))  # the transports that these tasks closed end
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        with (
+            contextlib.closing(writer),
+            contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError),
+        ):
             head = await reader.readuntil(b"\r\n\r\n")
             method, target = head.decode().split(" ", 2)[:2]
             self.asked.append(f"{method} {target}")
@@ -54,16 +59,16 @@ class TinyProxy:
                 await writer.drain()
             else:
                 await self._pass(method, target, head, reader, writer)
-        writer.close()
 
     async def _pass(self, method, target, head, reader, writer):
         there = urlsplit(target if "://" in target else f"//{target}")
         far, back = await asyncio.open_connection(there.hostname, there.port)
-        if method == "CONNECT":
-            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        else:
-            back.write(head.replace(target.encode(), there.path.encode(), 1))
-        await asyncio.gather(self._pipe(reader, back), self._pipe(far, writer))
+        with contextlib.closing(back):
+            if method == "CONNECT":
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                back.write(head.replace(target.encode(), there.path.encode(), 1))
+            await asyncio.gather(self._pipe(reader, back), self._pipe(far, writer))
 
     async def _pipe(self, reader, writer):
         with contextlib.suppress(ConnectionError):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import fakes
 import pytest
+from children import wait_for
 from hostile import HOSTILE
 from playwright.sync_api import expect
 
@@ -41,8 +42,10 @@ def opened(chromium, served, heard):
                 )
             )
             page = contexts[0].new_page()
-            for name in ("dialog", "pageerror", "requestfailed"):
+            for name in ("dialog", "pageerror"):
                 page.on(name, lambda event: heard.append(event))
+            # A request that the next page cut short is no fault.
+            page.on("requestfailed", lambda event: event.failure == "net::ERR_ABORTED" or heard.append(event))
             page.goto(served.link)
             assert page.url == f"{served.base}/"
         page = contexts[0].pages[0]
@@ -218,6 +221,8 @@ def test_two_people_label_what_a_judge_was_asked(opened, heard, room, judged):
         page.keyboard.press("Enter")
         for done in range(8):
             expect(page.locator(".bar .quiet")).to_have_text(f"{by}: {done} of 8")
+            # Keys are heard once the script of the page has run.
+            wait_for(lambda: page.evaluate("document.readyState") == "complete")
             said = page.locator(".labelled").inner_text()
             number = int(re.search(r"rate t(\d)", said)[1])
             assert "answer" not in said  # the judge's own stays unseen
