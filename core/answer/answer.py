@@ -17,7 +17,14 @@ NONE = "No number could be computed. " + SURE
 
 
 def answer_of(scores: Scores) -> Answer:
-    """Return the first screen of a run: nothing of it is chosen by a page."""
+    """Return the first screen of a run: nothing of it is chosen by a page. It is worked out once."""
+    if answer_of not in scores.kept:
+        scores.kept[answer_of] = _answer_of(scores)
+    answer: Answer = scores.kept[answer_of]
+    return answer
+
+
+def _answer_of(scores: Scores) -> Answer:
     study = scores.manifest.study
     question = study.summary or study.title or study.name
     asked = asked_of(study.questions, question, questions_over(scores.estimates, scores.headline))

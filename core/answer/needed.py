@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 
+from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.options import build_options
 from ..contracts.sizes import POINTS, SHARE
@@ -29,6 +30,8 @@ LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
 NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent units"}
 """What the levels of a facet are called; else the facet's own name with an s."""
+KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
+"""Columns of units that are no factors."""
 MOST = 1_000_000
 """More levels than anybody would write."""
 POWER = 0.8
@@ -133,31 +136,46 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> list
     if scores.smallest is None or name not in scores.metrics:
         return []
     metric, options = scores.metrics[name]
-    frame = scores.seen_by(metric)
-    units = metric.designs(frame, options)
-    units = metric.units(frame, options) if units is None or units.is_empty() else units
-    if units is None or (units := units.filter(pl.col("metric") == measure)).is_empty():
+    if (kept := (need_of, name)) not in scores.kept:
+        scores.kept[kept] = _units_of(scores, name)
+    units: pl.DataFrame | None = scores.kept[kept]
+    if units is None:
+        return []
+    factors = [column for column in units.columns if column not in KNOWN]
+    units = units.filter(pl.col("metric") == measure, pl.any_horizontal(_within(factors, group) for group in wanted))
+    if units.is_empty():
         return []
     smallest = scores.smallest()()
-    stated = {"alpha": float(getattr(options, "alpha", ALPHA)), "effects": {measure: target}}
-    settings = build_options(SMALLEST, type(smallest).options, stated)
+    alpha = {"alpha": float(getattr(options, "alpha", ALPHA))}
 
-    def finds(planned: pl.DataFrame, pilot: pl.DataFrame) -> list[Estimate]:
+    def finds(planned: pl.DataFrame, pilot: pl.DataFrame, **stated: object) -> list[Estimate]:
         roles = [planned.with_columns(role=pl.lit(PLANNED)), pilot.with_columns(role=pl.lit(PILOT))]
+        settings = build_options(SMALLEST, type(smallest).options, alpha | stated)
         return smallest.compute(pl.concat(roles), settings)
 
     return [
         _need(e, units.filter(*(pl.col(name) == level for name, level in e.group.items())), scores, finds)
-        for e in finds(units, units)
-        if any(e.group.items() <= group.items() for group in wanted) and any(f.startswith(NEEDED) for f in e.facts)
+        for e in finds(units, units, effects={measure: target})
+        if any(f.startswith(NEEDED) for f in e.facts)
     ]
 
 
+def _units_of(scores: Scores, name: str) -> pl.DataFrame | None:
+    metric, options = scores.metrics[name]
+    frame = scores.seen_by(metric)
+    units = metric.designs(frame, options)
+    return metric.units(frame, options) if units is None or units.is_empty() else units
+
+
+def _within(factors: Sequence[str], group: Mapping[str, Any]) -> pl.Expr:
+    """Say of units whether they are those of a group: a factor that its estimates do not have is null."""
+    return pl.all_horizontal(
+        pl.lit(True), *(pl.col(name).is_null() | pl.col(name).eq(pl.lit(group.get(name))) for name in factors)
+    )
+
+
 def _need(
-    effect: Estimate,
-    units: pl.DataFrame,
-    scores: Scores,
-    finds: Callable[[pl.DataFrame, pl.DataFrame], list[Estimate]],
+    effect: Estimate, units: pl.DataFrame, scores: Scores, finds: Callable[[pl.DataFrame, pl.DataFrame], list[Estimate]]
 ) -> Need:
     needed = {f.removeprefix(NEEDED): int(str(n)) for f, n in effect.facts.items() if f.startswith(NEEDED)}
     ways = units["ways"][0].split(" x ") if "ways" in units.columns and units["ways"][0] is not None else ()
@@ -174,7 +192,7 @@ def _need(
     sizes = {column: max(count, units[column].n_unique()) for column, count in held.items() if count is not None}
     if len(sizes) == len(held) and math.prod(sizes.values()) <= MOST:
         larger = finds(grown(units, sizes), units)
-        whole = next((e.value for e in larger if any(f.startswith(NEEDED) for f in e.facts)), None)
+        whole = next((e.value for e in larger if (e.group, e.test.name) == (effect.group, effect.test.name)), None)
     times: Any = effect.facts.get(TIMES, 0)
     return Need(effect.value, tuple(facets), float(times), whole)
 

@@ -116,6 +116,11 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         return self.whole() if self.whole is not None else None
 
     @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """Hold what was worked out of these scores and is asked for again: both screen and report give the answer."""
+        return {}
+
+    @cached_property
     def stacked(self) -> pl.DataFrame:
         """Return the observations of all stages in one frame, with a column `stage`."""
         return stack(self.observations)

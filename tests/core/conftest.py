@@ -72,6 +72,7 @@ def chromium() -> Iterator[Any]:
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         pytest.skip(f"no Chromium on the PATH ({', '.join(names)}): the page is not tried in a browser")
+    sync_api.expect.set_options(timeout=60_000)  # 5 s are too few where other work keeps all processors busy
     with sync_api.sync_playwright() as driver, driver.chromium.launch(executable_path=program) as started:
         yield started
 
