@@ -19,6 +19,8 @@ EACH = 3
 REASONS = 3
 TWICE = 2.0
 """How many times the share over all a group's share is, from which on it is named."""
+FEWEST = 5
+"""Missing answers of a group, below which it is not named and its examples do not come first: one of four is chance."""
 MOST_LEVELS = 100
 """Levels above which a factor names single questions rather than groups of them."""
 MENDS = {
@@ -56,8 +58,8 @@ class Lost(NamedTuple):
     @property
     def much(self) -> bool:
         """Return whether much is missing, over all or of one group that is asked about."""
-        over = self.every >= MUCH * self.answers or self.of_level >= MUCH * self.asked
-        return bool(self.every) and over
+        over = self.every >= MUCH * self.answers
+        return bool(self.every) and (over or (self.of_level >= max(FEWEST, MUCH * self.asked)))
 
 
 def lost_of(scores: Scores) -> list[Lost]:
@@ -98,7 +100,8 @@ def _told(lost: Lost, several: bool) -> str:
     where = f" in the stage {lost.stage.name.replace('_', ' ')}" if several else ""
     share = lost.every / lost.answers
     told = f"{lost.every:,} of {lost.answers:,} answers{where} ({percent(share, 1)}): {kinds}"
-    if lost.asked and lost.of_level / lost.asked >= max(MUCH, TWICE * share):
+    many = lost.of_level >= FEWEST or share >= MUCH
+    if lost.asked and many and lost.of_level / lost.asked >= max(MUCH, TWICE * share):
         told += f"; of {lost.factor.replace('_', ' ')} {lost.level}, {lost.of_level:,} of {lost.asked:,}"
     return told
 

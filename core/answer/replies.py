@@ -102,7 +102,12 @@ def label_of(e: Estimate) -> str:
 
 def about_of(e: Estimate, varying: frozenset[str] | None = None) -> str:
     """Return the levels of a group in words, those that tell it apart; empty for the whole."""
-    levels = (_level(n, v) for n, v in e.group.items() if v is not None and (varying is None or n in varying))
+    return levels_in_words({n: v for n, v in e.group.items() if varying is None or n in varying})
+
+
+def levels_in_words(group: Mapping[str, Scalar]) -> str:
+    """Return the levels of a group in words."""
+    levels = (_level(n, v) for n, v in group.items() if v is not None)
     return ", ".join(level.replace("_", " ") for level in levels)
 
 

@@ -66,7 +66,7 @@ def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
         return []
     try:
         with Store(place, writable=False) as store:
-            runs = [(run.name, f"{run.study}, {run.state}") for run in reversed(list_runs(store))]
+            runs = [(run.name, f"{run.study}, {run.told}") for run in reversed(list_runs(store))]
     except PrejudgeError:
         return []
     return _beginning([*runs, ("latest", "the run that started last")], incomplete)

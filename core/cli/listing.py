@@ -138,7 +138,7 @@ def rows_of(kind: str, catalogue: Catalogue, store: str) -> list[tuple[str, ...]
         return [(name, model.adapter, model.summary) for name, model in sorted(registry.models.items())]
     if kind == "runs":
         with Store(store, writable=False) as opened:
-            return [(run.name, run.study, run.state) for run in list_runs(opened)]
+            return [(run.name, run.study, run.told) for run in list_runs(opened)]
     if kind == "plugins":
         disabled = [("", "disabled", why) for why in plugins.problems]
         return [*((name, "loaded", "") for name in plugins.loaded), *disabled]

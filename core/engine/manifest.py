@@ -109,6 +109,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """How the run asks in batches; None: by single calls."""
     ending: Ending | None = None
     """How the run may end before all is asked; None: it asks all."""
+    timing: bool = False
+    """Of a run under way: whether it was only begun to time the study. Its end takes this away."""
     command: str = ""
     prejudge: str = VERSION
     python: str = ""

@@ -250,19 +250,19 @@ class _Run:
         self.records = self.recorded | {
             name: add_up(self.recorded, name, StageRecord(planned)) for name, planned in self.planned.items()
         }
-        begun = encode(msgspec.structs.replace(base, stages=self.records))
+        begun = encode(msgspec.structs.replace(base, stages=self.records, timing=self.options.timing))
         earlier = None if self.before is None else self.before.row.manifest
         run_id = self.store.begin_run(self.name, self.study.name, begun, earlier)
         self.progress.begin(self.name)
         ledger, self.since = Ledger(self.store, run_id, self.limiters), get_run(self.store, self.name).started
-        state = "failed"
+        state = TIMED if self.options.timing else "failed"
         try:
             await ledger.join()
             await self._stages(ledger)
             self._ensure_recorded(run_id)
             state = TIMED if self.options.timing else "finished"
         except asyncio.CancelledError:
-            state = "interrupted"
+            state = TIMED if self.options.timing else "interrupted"
             self.store.patience.hurry()  # nobody waits for a server that is away to record the interruption
             raise
         except (BudgetError, HaltedError, PendingError):

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from ..answer.needed import advice, distance, need_of
-from ..answer.replies import about_of, label_of
+from ..answer.replies import about_of, label_of, levels_in_words
 from ..catalogue.study import Catalogue
 from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of
@@ -144,11 +144,11 @@ def _finished(scores: Scores) -> Outcome:
     for stage in scores.stages:
         record, there = scores.manifest.stages.get(stage.name), scores.recorded(stage.name)
         if state != "imported" and (record is None or there < record.planned):
-            short.append(
-                f"stage {stage.name!r} has {there} of {record.planned if record else 'an unknown number of'} trials"
-            )
+            of = f" of the stage {stage.name.replace('_', ' ')}" if len(scores.stages) > 1 else ""
+            planned = f"{record.planned:,}" if record else "an unknown number of"
+            short.append(f"{there:,} of {planned} answers{of} are recorded")
     passed = state in DONE and not short
-    return Outcome(scores.run.name, "every planned trial is recorded", "; ".join([state, *short]), State.of(passed))
+    return Outcome(scores.run.name, "every planned answer is recorded", "; ".join([state, *short]), State.of(passed))
 
 
 def _outcomes(scores: Scores, rule: Rule, baselines: Baselines, followed: Sequences | None) -> Iterator[Outcome]:
@@ -207,16 +207,17 @@ def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:
     for stage in scores.stages:
         if not set(rule.group) <= set(scores.frames.schema(stage.name)):
             continue
+        where = f" in the stage {stage.name.replace('_', ' ')}" if len(scores.stages) > 1 else ""
         frame = scores.lazy(stage.name).select({*rule.group, "status"}).collect(engine="streaming")
         for group, part in _parts(frame, rule.group):
             matched = True
             for status, most in rule.shares.items():
                 statuses = part["status"]
                 missing = {s: int((statuses == s).sum()) for s in statuses.unique() if s != "ok"}
-                words = f", {group_words(group)}" if group else ""
-                yield _outcome(
-                    f"answers of the stage {stage.name!r}{words}", check_share(status, most, part.height, missing)
-                )
+                check = check_share(status, most, part.height, missing)
+                subject = f"answers of the stage {stage.name!r}{f', {group_words(group)}' if group else ''}"
+                label = f"answers{where}{f': {levels_in_words(group)}' if group else ''}"
+                yield _outcome(subject, check, label=label)
     if not matched:
         selector = f"answers ({group_words(rule.group)})"
         found = "no stage has answers with these factors"

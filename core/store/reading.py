@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -37,6 +38,8 @@ RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
 TIMED = "timed"
 """State of a run that was only begun to time a study. Resuming it makes it a run like others."""
+_TIMING = re.compile(r'"timing":\s*true')
+"""What the manifest of such a run says while it is under way, and after it was killed."""
 
 
 class RunRow(NamedTuple):
@@ -66,7 +69,13 @@ class RunRow(NamedTuple):
     @property
     def is_result(self) -> bool:
         """Return whether somebody asked for this run of a study: no recheck of another, and not begun to be timed."""
-        return self.state != TIMED and not self.study.startswith(RECHECK)
+        return self.told != TIMED and not self.study.startswith(RECHECK)
+
+    @property
+    def told(self) -> str:
+        """Return the state as a reader is told: a run that was killed while it was timed has no state of its own."""
+        timing = self.state in ("running", "interrupted") and _TIMING.search(self.manifest)
+        return TIMED if timing else self.state
 
 
 def damaged(what: str, problem: str) -> DataError:

@@ -6,6 +6,7 @@ import asyncio
 
 import polars as pl
 import pytest
+import sqlalchemy as sa
 from fakes import CountProbe, CountStage, FakeModel, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
@@ -57,6 +58,24 @@ def test_latest_is_no_run_that_was_only_timed(catalogue, store, run_study):
         assert get_run(store, "latest").name == own and unfinished_runs(store) == []
     run_study(n=30, name=begun.run)  # resumed, it is a run like others
     assert get_run(store, begun.run).state == "finished" and get_run(store, begun.run).is_result
+
+
+def test_run_that_was_killed_while_it_was_timed_is_never_the_latest(catalogue, store, run_study, monkeypatch):
+    """A killed process writes no end: the run stays `running` in the store."""
+    own, _ = run_study(n=3)
+    begun, begin = [], type(store).begin_run
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store), "begin_run", lambda *given: begun.append(given[3].decode()) or begin(*given))
+        name = timed(catalogue, store, n=40).run
+    with store.engine.begin() as connection:
+        killed = "UPDATE run SET state = 'running', manifest = :begun, head = NULL, finished = NULL WHERE name = :name"
+        connection.execute(sa.text(killed), {"begun": begun[0], "name": name})
+    killed = get_run(store, name)
+    assert killed.state == "running" and killed.told == "timed" and not killed.is_result
+    assert get_run(store, "latest").name == own and unfinished_runs(store) == []
+    run_study(n=40, name=name)
+    resumed = get_run(store, name)
+    assert resumed.told == "finished" and get_run(store, "latest").name == name
 
 
 class Each(CountStage):

@@ -361,6 +361,8 @@ def test_shares_of_the_answers(run_study, catalogue, store):
     assert not passes("max_failed = 0.1\ngroup = { parity = '*' }")
     assert not passes("max_failed = 1\ngroup = { parity = 'neither' }")
     assert not passes("max_failed = 1\ngroup = { nothing = '*' }")
+    (verdict,) = judge(scores, policy("max_failed = 0.1\ngroup = { parity = '*' }"))
+    assert [one.shown for one in verdict.outcomes] == ["answers: even", "answers: odd"]
 
 
 def baseline(first, value, low, high, **fields):
@@ -419,7 +421,7 @@ def test_unfinished_run_fails(run_study, catalogue, store):
     with store.engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM run_trial WHERE ordinal = 9")
     _, verdicts = judge_run(catalogue, store, "latest", rules)
-    assert not verdicts[0].passed and "9 of 10 trials" in verdicts[0].outcomes[0].found
+    assert not verdicts[0].passed and "9 of 10 answers" in verdicts[0].outcomes[0].found
     assert len(judge(scores, policy("metric = 'mean_length'\nmax = 10"))) == 1
 
 
@@ -437,7 +439,7 @@ def test_run_that_recorded_nothing_yet_fails_every_rule(run_study, catalogue, st
     assert len(verdicts) == len(rules.names) and not any(verdict.passed for verdict in verdicts)
     assert all(verdict.outcomes for verdict in verdicts)
     found = [outcome.found for verdict in verdicts for outcome in verdict.outcomes]
-    assert ("interrupted; stage 'count' has 0 of 10 trials" in found) is (not top)
+    assert ("interrupted; 0 of 10 answers are recorded" in found) is (not top)
     assert found.count("the run has no estimates") == 2
     assert int(ElementTree.fromstring(junit(verdicts, "t")).get("failures")) == len(found)
 

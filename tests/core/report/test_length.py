@@ -81,6 +81,10 @@ def test_report_is_short_and_begins_with_the_answer(study, tmp_path, monkeypatch
     # Nobody is told to ask more than the study has.
     advised = re.findall(r"about ([\d,]+) [\w ]+ \(now [\d,]+; the study has ([\d,]+)\)", first)
     assert all(int(n.replace(",", "")) <= int(held.replace(",", "")) for n, held in advised)
+    for caption in re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL):
+        told = re.sub("<strong.*?</strong>|<[^>]+>", " ", caption)
+        assert len(told.split()) <= 45, told  # it says what to see
+        assert len(re.findall(r"(?<![\w.])[-+\u2212]?\d+\.\d+", told)) <= 3, told  # the table has the numbers
     shown = " ".join(running_text(first)).replace("max_tokens", "")  # a setting of a model, named to be changed
     assert not re.search(r"\b\de-\d\d\b|\b[a-z]+_[a-z_]+\b", shown)
 

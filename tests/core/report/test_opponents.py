@@ -124,3 +124,45 @@ def test_run_that_says_little_is_told_honestly(told, case):
         assert 'href="#examples"' in first
         assert re.search(r'class="what">(Unreadable: empty|Refused)', examples[0])
         assert MENDS["refused" if "refused" in case else "unreadable"][:40] in html.unescape(examples[0])
+
+
+def some(share, answer):
+    """Return a script under which this share of 60 questions, spread over all of them, gets this answer."""
+
+    def said(request, seen):
+        number = int(text_of(request).split()[-1])
+        return answer if int((number + 1) * share) > int(number * share) else None
+
+    return said
+
+
+MANY = {
+    "four in ten refused": (some(0.4, REFUSED), 24, "Refused", "refused"),
+    "three in ten empty": (some(0.3, Generation(text="")), 18, "Unreadable: empty", "unreadable"),
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_first_examples_are_the_missing_answers_where_they_are_many(told, case):
+    script, count, title, status = MANY[case]
+    scores, page, screen = told("mean", script, 60)
+    first = page[page.index('id="answer"') : page.index("</section>")]
+    examples = [html.unescape(re.sub("<[^>]+>", " ", one)) for one in page.split('class="example"')[1:]]
+    assert f"{count} {status}" in first and 'href="#examples"' in first
+    # Each names the reason, how often, what was said, and what to change.
+    own = [one for one in examples if title in " ".join(one.split()[:6])]
+    assert own and own == examples[: len(own)]
+    for one in own:
+        assert f"({count} answers)" in one and MENDS[status] in one
+        assert ("assist with that" if status == "refused" else "(empty: there is no") in one
+    assert MENDS[status] in html.unescape(first)
+
+
+@pytest.mark.parametrize("trials", [60, 4])
+def test_few_missing_answers_lead_no_examples(told, trials):
+    last = f"q {trials - 1}"
+    scores, page, screen = told("mean", lambda request, seen: REFUSED if text_of(request) == last else None, trials)
+    lost = [e for e in page.split('class="example"')[1:] if "Refused" in e]
+    # One of four answers is a quarter of all: they are shown. One of sixty is counted, and nothing more.
+    assert bool(lost) == (trials == 4)
+    assert f"1 of {trials} answers" in page and (MENDS["refused"][:40] in page) == (trials == 4)
