@@ -7,9 +7,11 @@ from browsed import CONTRAST, OPEN_ALL, content, tab_to
 from matplotlib.figure import Figure
 from msgspec.structs import replace
 
+from prejudge.core.answer.records import Answer, Number, Reply, Row
 from prejudge.core.charts.forest import Panel, Point, forest
 from prejudge.core.charts.levels import draw_levels
 from prejudge.core.contracts.estimates import Chart, Estimate
+from prejudge.core.contracts.sizes import State
 from prejudge.core.report import Table, render
 
 PHONE, PAPER = 390, 703
@@ -125,3 +127,45 @@ def test_page_without_its_script_still_scrolls_by_keyboard(chromium, html, tmp_p
         page.goto(path.as_uri())
         assert page.locator(".scroll:not([tabindex='0'])").count() == 0
         assert page.locator("details.numbers").count() == 2
+
+
+MEANING = "Of 100 such intervals about 95 contain the true value."
+AT = "(e => { const {left, right, top, width} = e.getBoundingClientRect(); return [left, right, top, width] })"
+
+
+@pytest.fixture(scope="module")
+def defined():
+    """Return a page whose first screen defines a measure, a verdict and the heads of its table."""
+    e = Estimate.from_flat(metric="m", group={}, value=2.0, low=1.0, high=3.0, neutral=0.0, label="Praise")
+    row = Row(label="Praise", meaning=MEANING, about="", number=Number.of(e), state=State.SHOWN, estimate=e)
+    reply = Reply(asks="Is there praise?", state=State.SHOWN, sentence="There is.")
+    answer = Answer(question="Is there praise?", model="m", replies=(reply,), rows=(row,), missing="nothing.")
+    return render(replace(content(), answer=answer))
+
+
+def test_definition_is_there_on_hover_tap_and_key(chromium, defined, tmp_path):
+    (path := tmp_path / "report.html").write_text(defined, encoding="utf-8")
+    for touch in (False, True):
+        size = {"width": PHONE, "height": 844} if touch else {"width": 1200, "height": 900}
+        with chromium.new_context(offline=True, has_touch=touch, viewport=size) as context:
+            page = context.new_page()
+            page.goto(path.as_uri())
+            terms = page.locator("#answer .term")
+            assert terms.count() >= 4  # the verdict, heads, the measure, what is missing
+            for number in range(terms.count()):
+                word, text = terms.nth(number).locator("summary"), terms.nth(number).locator("span")
+                if touch:
+                    word.tap()
+                else:
+                    # A pointer reads what the word has as its title; a key opens the same text.
+                    word.hover()
+                    hovered = page.evaluate("document.querySelector('.term > summary:hover').title")
+                    assert hovered == text.text_content()
+                    assert not text.is_visible()
+                    word.focus()
+                    page.keyboard.press("Enter")
+                assert text.is_visible() and len(text.inner_text().split()) > 3
+                left, right, _, width = text.evaluate(AT)
+                inside = terms.nth(number).evaluate("e => !!e.closest('.scroll')")
+                assert width > 60 and (inside or (left >= 0 and right <= size["width"]))
+                assert page.evaluate("document.documentElement.scrollWidth") == size["width"]

@@ -12,8 +12,10 @@ from children import wait_for
 from hostile import HOSTILE
 from playwright.sync_api import expect
 
+from prejudge.core.catalogue.certificates import find_certificates
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Trial
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
@@ -116,6 +118,20 @@ def test_phone_scrolls_in_one_direction_only(opened, room, answered, scheme):
     for path in ("/", run_url(run.name), run_url(run.name, "trial", 3), run_url(run.name, "numbers"), "/samples"):
         page = opened(path, width=390, scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+
+
+def test_certificates_are_read_on_a_phone(opened, room):
+    """Their tables are wide: each scrolls within itself."""
+    registered = Catalogue.load()
+    entries = {name: registered.registry.study(name) for name in ("dora-t2t", "subtle-sai")}
+    found = {name: next(find_certificates(registered, name, entry.probe)) for name, entry in entries.items()}
+    room.kept["certificates"] = found
+    for path in ("/certificates", *(f"/certificate/{name}" for name in found)):
+        page = opened(path, width=390)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+    assert page.locator(".scroll table").count() >= 2
+    wide = page.locator(".scroll").first
+    assert wide.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX") == "auto"
 
 
 def test_report_and_answers_lead_to_each_other(opened, heard, room, answered):
