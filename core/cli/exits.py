@@ -52,6 +52,7 @@ EXITS = (
             "run": "the budget is spent; `prejudge resume` continues the run",
             "resume": "the budget is spent again",
             "converge": "the budget is spent; the same command continues",
+            "multiverse": "with `--ask`, the budget is spent; the same command continues",
         },
     ),
     Exit(

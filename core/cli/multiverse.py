@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from ..catalogue.study import Catalogue, Study
-from ..contracts.words import interval, number
-from ..multiverse import Found, MultiverseOptions, conclusion, frame, write_multiverse
+from ..contracts.errors import BudgetError, DataError, UsageError
+from ..contracts.words import counted, interval, number
+from ..engine.varying import Purse
+from ..multiverse import Found, MultiverseOptions, conclusion, frame, priced, unasked, write_multiverse
 from ..multiverse import multiverse as analyse
 from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store
+from ..store.urls import hide_password
+from .outlet import echo
+from .run import SPENT, ask, read_run_options
 from .shared import (
+    budget_options,
+    fault_options,
+    progress_option,
+    quiet_option,
     read_models,
     read_pairs,
     read_study_options,
@@ -25,6 +37,7 @@ from .shared import (
     runs_option,
     store_option,
     study_options,
+    workers_options,
 )
 from .terminal import terminal
 
@@ -44,9 +57,15 @@ ROWS = 12
 )
 @click.option("--measure", default="", help="The measure. Default: that of the study file, or of its first question.")
 @click.option("--group", "groups", multiple=True, metavar="FACTOR=LEVEL", help="Its group. Repeatable.")
+@click.option("--ask", "asks", is_flag=True, help="Ask what no run of the store has asked, within one budget.")
+@budget_options
+@workers_options
+@fault_options
 @store_option
 @runs_option
 @registry_option
+@progress_option
+@quiet_option
 def multiverse(
     study: str,
     models: tuple[str, ...],
@@ -54,11 +73,13 @@ def multiverse(
     assignments: tuple[str, ...],
     given: tuple[str, ...],
     groups: tuple[str, ...],
+    asks: bool,
     **where: Any,
-) -> None:
+) -> int:
     """Show the result of STUDY under every defensible choice, from the runs of the store.
 
-    No model is asked: what a universe lacks is planned, and `prejudge run` asks it.
+    What a universe lacks is planned. With --ask it is asked, the study's own choices first; where the budget is spent
+    before (exit code 3), the rest is named, and the same command continues.
     """
     catalogue = Catalogue.load(where["registry"])
     ensure_writable(Path(where["runs"]))
@@ -66,10 +87,49 @@ def multiverse(
     choices = {name: values.split(",") for name, values in read_pairs("--choice", given).items()}
     options = MultiverseOptions(measure=where["measure"], group=read_pairs("--group", groups), choices=choices)
     values = read_study_options(assignments, data, *part)
+    asked = (catalogue, study, read_models(models), values, options)
+    if not asks and read_run_options(where).caps.any:
+        raise UsageError("A budget is of what is asked. Add --ask, or leave it out.", code="options.conflict")
+    code = _ask(asked, where) if asks else 0
     with Store(where["store"], writable=False) as store:
-        found = analyse(catalogue, store, study, read_models(models), values, options)
+        try:
+            found = analyse(catalogue, store, *asked[1:])
+        except DataError as error:
+            if not code or error.code != "multiverse.nothing":
+                raise
+            echo(f"prejudge: {error}", err=True)
+            return code
         page = write_multiverse(found, score(catalogue, store, found.own.run), Path(where["runs"]))
     show(found, page)
+    return code
+
+
+Asked = tuple[Catalogue, str, dict[str, str], dict[str, Any], MultiverseOptions]
+
+
+def _ask(asked: Asked, where: Mapping[str, Any]) -> int:
+    """Ask what no run of the store has asked; return the exit code."""
+    catalogue = asked[0]
+    with Store(where["store"], later=True) as store:
+        missing = unasked(catalogue, store, *asked[1:])
+    if missing and not where["quiet"]:
+        echo(f"To ask: {priced(missing)}.", err=True)
+    options = read_run_options(where, command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])))
+    purse = Purse(options.caps)
+    for place, one in enumerate(missing, 1):
+        if not where["quiet"]:
+            echo(f"{place} of {len(missing)}: {priced([one])}: {_command(one.study)}", err=True)
+        try:
+            # What was begun goes on; what an earlier one asked alike is taken from the store.
+            own = msgspec.structs.replace(options, name=one.run)
+            code, _ = ask(catalogue, one.study, own, where, purse.budget())
+        except BudgetError as spent:
+            echo(f"prejudge: {spent}", err=True)
+            code = SPENT
+        if code:
+            echo("The same command continues: stored answers are not asked again, and cost nothing.", err=True)
+            return code
+    return 0
 
 
 def show(found: Found, page: Path) -> None:
@@ -95,7 +155,7 @@ def show(found: Found, page: Path) -> None:
     console.print(table)
     for one in found.missing:
         console.print(
-            f"To ask ({one.requests:,} requests, {one.universes} universes): {_command(one.study)}",
+            f"To ask ({priced([one])}; {counted(one.universes, 'universe')}): {_command(one.study)}",
             soft_wrap=True,
         )
     console.print(f"Report: {page}", soft_wrap=True)
@@ -105,4 +165,7 @@ def _command(study: Study) -> str:
     options = {name: value for name, value in study.options.items() if name not in study.followed}
     sets = [f"{name}={','.join(map(str, v)) if isinstance(v, list | tuple) else v}" for name, v in options.items()]
     models = [word for role, model in study.roles.items() for word in ("--model", f"{role}={model}")]
-    return shlex.join(["prejudge", "run", study.name, *models, *(word for one in sets for word in ("--set", one))])
+    part = study.limit.words.split() if study.limit is not None else []
+    return shlex.join(
+        ["prejudge", "run", study.name, *models, *part, *(word for one in sets for word in ("--set", one))]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..contracts.estimates import Estimate, Verdict
 from ..engine.manifest import manifest_of
 from ..engine.plan import plan
 from ..scoring.score import Scores, score
-from ..store import RunRow, Store, list_runs
+from ..store import RunRow, Store, get_run, list_runs, unfinished_runs
 from .choices import MultiverseOptions, Universe, declared, universes
 
 
@@ -46,6 +46,12 @@ class Missing(msgspec.Struct, frozen=True):
     universes: int
     requests: int
     """Without a stored answer; of the first stage."""
+    cost: float | None
+    """Of these, in US dollars by the registry's prices; None where no price is known."""
+    later: tuple[str, ...]
+    """Stages whose requests follow from these answers."""
+    run: str | None
+    """An unfinished run that asks this, which can be resumed."""
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -126,22 +132,17 @@ def multiverse(
         UsageError: a choice is none of the study; there is no such estimate.
         DataError: no run has the answers of any universe.
     """
-    name = catalogue.adopt(name)
-    made = declared(catalogue, name, options)
-    every = universes(catalogue, name, models, assignments, made)
-    runs = list(_runs(catalogue, store, every))
-    results, missing = [], dict[str, list[Universe]]()
-    scored: dict[str, Scores] = {}
+    every = _every(catalogue, name, models, assignments, options)
+    runs = _runs(catalogue, store, every)
+    results, scored = [], dict[str, Scores]()
     for universe in every:
-        run = next((row for known, row in runs if known == universe.asked), None)
-        if run is None:
-            missing.setdefault(universe.asked, []).append(universe)
+        if (run := runs.get(universe.asked)) is None:
             continue
         how = f"{run.name} {universe.scoring!r}"
         if how not in scored:
             scored[how] = score(catalogue, store, run.name, universe.scoring)
         results.append(Result(universe, _estimate(scored[how], universe), run.name))
-    planned = tuple(_planned(catalogue, store, parts) for parts in missing.values())
+    planned = _unasked(catalogue, store, every, runs)
     if not results:
         asked = "; ".join(f"{_told(one.chosen)}: {one.requests:,} requests" for one in planned[:3])
         raise DataError(
@@ -152,8 +153,46 @@ def multiverse(
     return Found(study=every[0].study, results=tuple(results), missing=planned, every=len(every))
 
 
-def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> Iterator[tuple[str, RunRow]]:
-    """Yield what finished runs of the study have asked, the latest first: the study of a universe, as a key."""
+def unasked(
+    catalogue: Catalogue,
+    store: Store,
+    name: str,
+    models: Mapping[str, str],
+    assignments: Mapping[str, Any],
+    options: MultiverseOptions,
+) -> tuple[Missing, ...]:
+    """Return what no finished run of the store has asked, planned; the study's own choices first.
+
+    Raises:
+        UsageError: a choice is none of the study.
+    """
+    every = _every(catalogue, name, models, assignments, options)
+    return _unasked(catalogue, store, every, _runs(catalogue, store, every))
+
+
+def _every(
+    catalogue: Catalogue,
+    name: str,
+    models: Mapping[str, str],
+    assignments: Mapping[str, Any],
+    options: MultiverseOptions,
+) -> list[Universe]:
+    name = catalogue.adopt(name)
+    return universes(catalogue, name, models, assignments, declared(catalogue, name, options))
+
+
+def _unasked(
+    catalogue: Catalogue, store: Store, every: list[Universe], runs: Mapping[str, RunRow]
+) -> tuple[Missing, ...]:
+    missing: dict[str, list[Universe]] = {}
+    for universe in every:
+        if universe.asked not in runs:
+            missing.setdefault(universe.asked, []).append(universe)
+    return tuple(_planned(catalogue, store, parts) for parts in missing.values())
+
+
+def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> dict[str, RunRow]:
+    """Return the latest finished run that has asked what a universe asks, by that."""
     rereads = catalogue.plugins.load("probe", every[0].study.probe).options.rereads
 
     def recorded(options: Mapping[str, Any]) -> bytes:
@@ -164,6 +203,7 @@ def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> Iterator
         if universe.asked not in wanted:
             options = catalogue.instrument(universe.study).every_option.probe
             wanted[universe.asked] = (recorded(options), universe.study.roles)
+    found: dict[str, RunRow] = {}
     for row in list_runs(store):
         if row.study != every[0].study.name or row.state != "finished":
             continue
@@ -171,9 +211,8 @@ def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> Iterator
         if manifest.options is None or manifest.ending is not None or manifest.study.limit != every[0].study.limit:
             continue
         own = recorded(manifest.options.probe)
-        for key, (asked, roles) in wanted.items():
-            if own == asked and manifest.study.roles == roles:
-                yield key, row
+        found |= {key: row for key, of in wanted.items() if of == (own, manifest.study.roles)}
+    return found
 
 
 def _estimate(scores: Scores, universe: Universe) -> Estimate:
@@ -198,7 +237,22 @@ def _estimate(scores: Scores, universe: Universe) -> Estimate:
 def _planned(catalogue: Catalogue, store: Store, parts: list[Universe]) -> Missing:
     study = parts[0].study
     stages = plan(catalogue, study, store)
-    return Missing(study, parts[0].chosen, len(parts), sum(stage.requests for stage in stages))
+    costs = [stage.cost for stage in stages]
+    begun = (get_run(store, name) for name in unfinished_runs(store))
+    return Missing(
+        study,
+        parts[0].chosen,
+        len(parts),
+        requests=sum(stage.requests for stage in stages),
+        cost=None if None in costs else sum(cost or 0.0 for cost in costs),
+        later=tuple(name for stage in stages for name, _ in stage.later),
+        run=next((row.name for row in begun if row.study == study.name and _continues(row, study)), None),
+    )
+
+
+def _continues(row: RunRow, study: Study) -> bool:
+    manifest = manifest_of(row)
+    return manifest.study == study and manifest.ending is None and manifest.batch is None and manifest.mode == "use"
 
 
 def _told(chosen: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from ..report.export import Format, encode, write_bytes
 from ..report.place import MULTIVERSE, Said, folder_within
 from ..scoring.score import Scores
 from .multiverse import Found
-from .words import agreement, conclusion
+from .words import agreement, conclusion, priced
 
 TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
@@ -100,7 +100,7 @@ def write_multiverse(found: Found, scores: Scores, folder: Path) -> Path:
         conclusions={found.own.estimate.label or found.own.universe.measure: conclusion(found)},
         warnings=[
             f"Not asked: {one.universes} universes with {', '.join(f'{k} = {v}' for k, v in one.chosen.items())} "
-            f"({one.requests:,} requests)."
+            f"({priced([one])})."
             for one in found.missing
         ],
         charts=[chart(found)],

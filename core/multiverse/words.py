@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..contracts.words import counted, interval, number, percent
-from .multiverse import Found
+from .multiverse import Found, Missing
 
 
 def agreement(found: Found) -> str:
@@ -35,6 +37,14 @@ def conclusion(found: Found) -> str:
         )
     if found.missing:
         asked = sum(one.universes for one in found.missing)
-        requests = sum(one.requests for one in found.missing)
-        said.append(f"{asked:,} of {found.every:,} universes are not asked yet: {requests:,} requests.")
+        said.append(f"{asked:,} of {found.every:,} universes are not asked yet: {priced(found.missing)}.")
     return " ".join(said)
+
+
+def priced(missing: Sequence[Missing]) -> str:
+    """Return how many requests several studies lack, what they cost, and whether more follow from their answers."""
+    costs = [one.cost for one in missing]
+    cost = "no price is known" if None in costs else f"USD {sum(one or 0.0 for one in costs):,.4f}"
+    later = dict.fromkeys(name for one in missing for name in one.later)
+    more = f", and those of {', '.join(later)}, which follow from the answers" if later else ""
+    return f"{counted(sum(one.requests for one in missing), 'request')}, {cost}{more}"

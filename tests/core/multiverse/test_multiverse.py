@@ -14,7 +14,9 @@ from prejudge import MultiverseOptions
 from prejudge.core.answer import answer_of
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.engine.manifest import manifest_of
 from prejudge.core.report.place import with_said
+from prejudge.core.store import Store, list_runs
 from prejudge.testing import raises_code
 
 PLANTED = """
@@ -147,3 +149,52 @@ def test_first_screen_of_the_run_names_its_multiverse(found, settings):
     other = msgspec.structs.replace(run.scores.manifest, head="0" * 64)
     grown = msgspec.structs.replace(run.scores, manifest=other)
     assert not with_said(grown, Path(settings.runs)).beside
+
+
+def test_asks_within_a_budget_names_the_rest_and_goes_on(settings, tmp_path):
+    """Two seeds, neither asked: the first budget ends within one, the second within the other."""
+    given = ["--store", str(tmp_path / "p.db"), "--registry", settings.registry, "--runs", str(tmp_path / "runs")]
+    given += ["--set", "per_cell=6", "--set", "axes=height", "--set", "sentiments=positive,negative"]
+    given += ["--group", "axis=height", "--group", "gender=women", "--choice", "seed=0,7", "--quiet"]
+
+    def asked(*more):
+        command = ["multiverse", "bistereo-pairs", "--model", "leaning", *given, *more]
+        return CliRunner().invoke(cli, command, standalone_mode=False, catch_exceptions=False)
+
+    def spent():
+        with Store(str(tmp_path / "p.db"), writable=False) as store:
+            runs = list_runs(store)
+            sent = [sum(one.counts.get("asked", 0) for one in manifest_of(row).stages.values()) for row in runs]
+            whole = sum(one.planned for one in manifest_of(runs[0]).stages.values())
+            return sent, [row.state for row in runs], whole
+
+    done = asked("--ask", "--max-requests", "40")
+    assert done.return_value == 3
+    assert "seed=7" in done.output.replace("seed = 7", "seed=7")
+    sent, states, whole = spent()
+    assert (sent, states) == ([40], ["interrupted"])
+    done = asked("--ask", "--max-requests", str(whole - 30))
+    assert done.return_value == 3
+    sent, states, _ = spent()
+    assert sent == [whole, 10]
+    assert states == ["finished", "interrupted"]
+    assert "To ask (" in done.output
+    assert "--set seed=7" in done.output
+    assert asked("--ask").return_value == 0
+    sent, states, _ = spent()
+    assert (sent, states) == ([whole] * 2, ["finished"] * 2)
+    again = asked("--ask", "--max-requests", "1")
+    assert again.return_value == 0
+    assert spent() == (sent, states, whole)
+    assert "To ask" not in again.output
+
+
+def test_budget_without_ask_is_refused(settings):
+    with raises_code(UsageError, "options.conflict"):
+        CliRunner().invoke(
+            cli,
+            ["multiverse", "bistereo-pairs", "--model", "leaning", "--registry", settings.registry]
+            + ["--max-requests", "3"],
+            standalone_mode=False,
+            catch_exceptions=False,
+        )
