@@ -1,8 +1,9 @@
 """`Budget`: the limits of a run's spending; the run stops at a limit without losing answers.
 
 Each call reserves the mean cost of earlier calls of its kind, and returns the difference when its answers are
-committed. So a limit holds with many calls in flight too: tokens and cost exceed it by at most one batch, requests
-never.
+committed. Answers differ in length, so a call is also counted at the most that it may cost: it begins only if those in
+flight keep the limit at their most. So a limit holds with many calls in flight too: tokens and cost exceed it by at
+most one batch, requests never.
 """
 
 from __future__ import annotations
@@ -65,11 +66,29 @@ class Spending(NamedTuple):
         return Spending(requests, self.tokens * part, self.cost * part)
 
 
+NOTHING = Spending()
+
+
+class Hold(NamedTuple):
+    """What is reserved for a call."""
+
+    expected: Spending
+    most: Spending = NOTHING
+    """What it comes to if every answer is as long as it may be."""
+
+    @property
+    def requests(self) -> int:
+        """Return the number of requests that may be sent."""
+        return self.expected.requests
+
+
 @dataclass
 class _Kind:
     """Spending on the answered requests of one model and operation."""
 
     answered: Spending = Spending()
+    most: Spending = Spending()
+    """The most tokens, and the highest cost, of one request."""
 
 
 class Budget:
@@ -79,19 +98,22 @@ class Budget:
         self.caps = caps
         self.spent = Spending()
         self._held = Spending()
+        self._most = Spending()
+        """The most that the calls in flight may come to."""
         self._admitted = Spending()
         """The part of what is held that ends with a batch, and not with a call in flight."""
         self._kinds: dict[str, _Kind] = {}
         self._turn = asyncio.Lock()
         self._settled = asyncio.Event()
 
-    async def reserve(self, kind: str, requests: int, guess: Callable[[], Spending]) -> Spending:
+    async def reserve(self, kind: str, requests: int, guess: Callable[[], Spending]) -> Hold:
         """Wait until the budget allows requests, and reserve their cost; fewer requests than wanted may be allowed.
 
         Args:
             kind: requests with similar cost, such as those of one model and operation.
             requests: number of requests wanted.
-            guess: the cost of all of them; used until a request of this kind was answered.
+            guess: the cost of all of them, with answers as long as they may be; also the expected cost until a
+                request of this kind was answered.
 
         Raises:
             BudgetError: the budget is spent, and no call is in flight.
@@ -103,8 +125,8 @@ class Budget:
                 idle = self._held.requests == self._admitted.requests
                 # With no call in flight, a batch may exceed the limit: its true cost is known afterwards.
                 alone = not self._held.requests and not self._exhausted()
-                if granted and (self._fits(hold) or alone):
-                    self._held = self._held.plus(hold)
+                if granted and (self._fits(self._held.plus(hold.expected)) and self._fits(self._most) or alone):
+                    self._held, self._most = self._held.plus(hold.expected), self._most.plus(hold.most)
                     return hold
                 if idle:
                     raise BudgetError(self.explain())
@@ -116,15 +138,16 @@ class Budget:
 
         Nothing of a batch can be taken back, so it must fit beforehand.
         """
-        if self._room(hold.requests) < hold.requests or self._exhausted() or not self._fits(hold):
+        if self._room(hold.requests) < hold.requests or self._exhausted() or not self._fits(self._held.plus(hold)):
             return False
         self._held, self._admitted = self._held.plus(hold), self._admitted.plus(hold)
+        self._most = self._most.plus(hold)
         return True
 
     def release(self, hold: Spending, spent: Spending) -> None:
         """Count what was spent instead of what `admit` reserved."""
         self._admitted = self._admitted.plus(hold, -1)
-        self.settle("", hold, spent, 0)
+        self.settle("", Hold(hold, hold), spent, 0)
 
     def ensure_room(self, requests: int, why: str) -> None:
         """Refuse to begin what needs a number of requests together, before any of them is spent.
@@ -138,13 +161,17 @@ class Budget:
                 f"{requests}; none of them was spent."
             )
 
-    def settle(self, kind: str, held: Spending, spent: Spending, answered: int) -> None:
-        """Release the reservation and count the actual cost; `answered` is the number of answered requests."""
-        self._held = self._held.plus(held, -1)
+    def settle(self, kind: str, held: Hold, spent: Spending, answered: int, most: Spending = NOTHING) -> None:
+        """Release the reservation and count the actual cost.
+
+        `answered` is the number of answered requests, `most` the highest amounts of one of them.
+        """
+        self._held, self._most = self._held.plus(held.expected, -1), self._most.plus(held.most, -1)
         self.spent = self.spent.plus(spent)
         if answered:
             known = self._kinds.setdefault(kind, _Kind())
             known.answered = known.answered.plus(spent._replace(requests=answered))
+            known.most = Spending(1, *map(max, known.most[1:], most[1:]))
         self._settled.set()
 
     def _room(self, requests: int) -> int:
@@ -152,12 +179,18 @@ class Budget:
             return requests
         return max(0, min(requests, self.caps.requests - self.spent.requests - self._held.requests))
 
-    def _hold(self, kind: str, requests: int, guess: Callable[[], Spending]) -> Spending:
+    def _hold(self, kind: str, requests: int, guess: Callable[[], Spending]) -> Hold:
         known = self._kinds.get(kind)
-        return (known.answered if known is not None else guess()).per_request(requests)
+        if self.caps.tokens is None and self.caps.cost is None:
+            return Hold(Spending(requests))
+        guessed = guess().per_request(requests)
+        if known is None:
+            return Hold(guessed, guessed)
+        most = (max(one, requests * two) for one, two in zip(guessed[1:], known.most[1:], strict=True))
+        return Hold(known.answered.per_request(requests), Spending(requests, *most))
 
-    def _fits(self, hold: Spending) -> bool:
-        after = self.spent.plus(self._held).plus(hold)
+    def _fits(self, held: Spending) -> bool:
+        after = self.spent.plus(held)
         return all(
             most is None or value <= most
             for value, most in ((after.tokens, self.caps.tokens), (after.cost, self.caps.cost))

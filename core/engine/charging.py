@@ -9,7 +9,7 @@ from ..catalogue.prices import Prices
 from ..contracts.adapter import OPERATIONS
 from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generation
 from .asking import Keyed
-from .budget import Budget, Spending
+from .budget import Budget, Hold, Spending
 from .counts import Counts, cached_tokens
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
@@ -33,36 +33,44 @@ class Charges:
         if self.prices.known and self.counts.cost is None:
             self.counts.cost = 0.0
 
-    async def reserve(self, requests: Sequence[Keyed]) -> Spending:
-        """Wait until the budget allows requests, and return their number.
+    async def reserve(self, requests: Sequence[Keyed]) -> Hold:
+        """Wait until the budget allows requests, and return what is reserved for them.
 
         Raises:
             BudgetError: the budget is spent.
         """
         if self.budget is None:
-            return Spending(len(requests))
+            return Hold(Spending(len(requests)))
         kind = self._kind(type(requests[0].request))
         return await self.budget.reserve(kind, len(requests), lambda: self.guess(requests))
 
-    def pay(self, kind: type[AnyRequest], held: Spending, given: Sequence[tuple[Keyed, AnyResponse]]) -> None:
+    def pay(self, kind: type[AnyRequest], held: Hold, given: Sequence[tuple[Keyed, AnyResponse]]) -> None:
         """Count the tokens and cost of the answers to requests of a kind; `held` was reserved for these."""
         if self._free:
             return
-        spent = self.charge(given)._replace(requests=held.requests)
+        spent, most = self._count(given)
         if self.budget is not None:
-            self.budget.settle(self._kind(kind), held, spent, len(given))
+            self.budget.settle(self._kind(kind), held, spent._replace(requests=held.requests), len(given), most)
 
     def charge(self, given: Sequence[tuple[Keyed, AnyResponse]]) -> Spending:
         """Count the cost of answers, and return it with their tokens."""
-        if self._free:
-            return Spending(len(given))
+        return Spending(len(given)) if self._free else self._count(given)[0]
+
+    def _count(self, given: Sequence[tuple[Keyed, AnyResponse]]) -> tuple[Spending, Spending]:
+        """Count the cost of answers; return all of it, and the most tokens and cost of one of them."""
         charged = [self._charge(keyed.request, answer) for keyed, answer in given]
         tokens = Tokens(*(sum(column) for column in zip(*charged, strict=True)))
-        images = sum(isinstance(answer, Drawing) and answer.image is not None for _, answer in given)
-        cost = self.prices.cost(tokens.input, tokens.output, len(given), images, tokens.cached)
-        if cost is not None:
+        images = [int(isinstance(answer, Drawing) and answer.image is not None) for _, answer in given]
+        cost = self._cost(tokens, len(given), sum(images))
+        if self.prices.known:
             self.counts.cost = (self.counts.cost or 0.0) + cost
-        return Spending(len(given), tokens.total, cost or 0.0)
+        most = 0.0
+        if self.budget is not None:
+            most = max((self._cost(one, 1, image) for one, image in zip(charged, images, strict=True)), default=0.0)
+        return Spending(len(given), tokens.total, cost), Spending(1, max((t.total for t in charged), default=0.0), most)
+
+    def _cost(self, tokens: Tokens, requests: int, images: int) -> float:
+        return self.prices.cost(tokens.input, tokens.output, requests, images, tokens.cached) or 0.0
 
     def _kind(self, kind: type[AnyRequest]) -> str:
         return f"{self.model_id} {OPERATIONS[kind]}"

@@ -25,7 +25,7 @@ from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Failure, Found, NewExchange
 from ..store.batches import Batches
 from .asking import Asking, Job, Keyed
-from .budget import Budget, Spending
+from .budget import Budget, Hold, Spending
 from .calls import Calls
 from .charging import Charges
 from .commits import Commits
@@ -51,7 +51,7 @@ class Call(msgspec.Struct, eq=False):
     """A call that was answered, and is not yet committed."""
 
     job: Job
-    held: Spending
+    held: Hold
     answered: list[tuple[Keyed, AnyResponse]] = []
     rows: list[NewExchange] = []
     """The answers as they are stored."""
@@ -230,7 +230,7 @@ class Scheduler:
             return
         if self.inspector is not None and self.inspector.wants_canary(asked[0].request):
             await self.try_canary(asked)
-        held = Spending(len(asked)) if self.budget is None else await self._charges.reserve(asked)
+        held = Hold(Spending(len(asked))) if self.budget is None else await self._charges.reserve(asked)
         if held.requests < len(asked):
             asked, rest = asked[: held.requests], asked[held.requests :] + rest
         ticket = gate.try_enter(len(asked)) if stopping.reason is None else None
@@ -264,7 +264,7 @@ class Scheduler:
             await self._stopping.raise_reason()
 
     def _receive(
-        self, job: Job, held: Spending, asked: list[Keyed], answers: list[AnyResponse | ModelError], latency: float
+        self, job: Job, held: Hold, asked: list[Keyed], answers: list[AnyResponse | ModelError], latency: float
     ) -> Call:
         """Tell answers from failures, and look for a reason to stop."""
         call = Call(job, held)

@@ -16,7 +16,7 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli import main
 from prejudge.core.contracts.errors import BudgetError, PermanentError, TransientError, UsageError
 from prejudge.core.contracts.records import Drawing, Generation, Usage
-from prejudge.core.engine.budget import Budget, Caps, Spending, ensure_priced
+from prejudge.core.engine.budget import Budget, Caps, Hold, Spending, ensure_priced
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, get_run, statistics
@@ -156,10 +156,10 @@ def test_guess_holds_back_until_the_first_answer_tells():
         second = asyncio.create_task(budget.reserve("chat", 1, lambda: Spending(1, 900.0)))
         await asyncio.sleep(0)
         waited = not second.done()
-        budget.settle("chat", held, Spending(1, 10.0), 1)
+        budget.settle("chat", held, Spending(1, 10.0), 1, Spending(1, 10.0))
         return waited, await second
 
-    assert asyncio.run(work()) == (True, Spending(1, 10.0))
+    assert asyncio.run(work()) == (True, Hold(Spending(1, 10.0), Spending(1, 900.0)))
 
 
 def test_prices_of_every_kind_add_up():

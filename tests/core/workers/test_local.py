@@ -129,6 +129,12 @@ def test_the_budget_of_a_run_is_that_of_all_its_workers(place):
     assert not children(os.getpid())
 
 
+@pytest.mark.parametrize("limit", [{"max_tokens": 6000}, {"max_cost": 5.0}])
+def test_answers_of_uneven_length_exceed_a_budget_by_one_batch(place, monkeypatch, limit):
+    monkeypatch.syspath_prepend(place)
+    studied.exceeded(limit, BATCH, "local", 4)
+
+
 def test_a_run_that_finds_all_answers_starts_no_worker(place, monkeypatch):
     asked(Settings())
     monkeypatch.setattr(Local, "start", None)

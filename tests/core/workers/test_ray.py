@@ -33,7 +33,7 @@ from prejudge.core.workers.cluster import Cluster
 from prejudge.core.workers.options import WorkerOptions
 
 from ...ray_here import need_ray
-from .studied import asked
+from .studied import asked, exceeded
 
 BATCH, PER_CELL = 8, 10
 TRIALS = 36 * PER_CELL
@@ -162,6 +162,11 @@ def test_the_budget_is_one_and_another_driver_goes_on_by_the_address(cluster, pl
     wait_for(lambda: not actors())
     with Store(settings.store, writable=False) as store:
         assert [run.state for run in list_runs(store)] != ["finished"]
+
+
+def test_answers_of_uneven_length_exceed_a_budget_by_one_batch(cluster, place, monkeypatch):
+    monkeypatch.syspath_prepend(place)
+    exceeded({"max_tokens": 6000}, BATCH, "ray", 2)
 
 
 def test_a_cluster_without_gpus_is_refused(cluster, place):
