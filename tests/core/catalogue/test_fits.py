@@ -140,12 +140,18 @@ def test_list_says_which_studies_fit(catalogue, places, model):
     assert all(fit.how.startswith(NEEDS_WORD) and model not in fit.how for fit in found.values() if not fit.fits)
 
 
-@pytest.mark.parametrize("model", [model for model in CAN if CAN[model] != CAN["simulated-fair"]])
-@pytest.mark.parametrize("study", NEEDS)
+UNFIT = [(study, model) for model in CAN for study in NEEDS if not NEEDS[study] & CAN[model]]
+# What fits is tried of all pairs above. Here each model and each study is refused.
+REFUSED = [
+    (study, model)
+    for n, (study, model) in enumerate(UNFIT)
+    if n % 4 == 0 or study not in {s for s, _ in UNFIT[:n]} or model not in {m for _, m in UNFIT[:n]}
+]
+
+
+@pytest.mark.parametrize(("study", "model"), REFUSED)
 def test_plan_and_run_refuse_what_does_not_fit(places, study, model, tmp_path):
     """One coded line, with the models that can; nothing is asked, and nothing is stored."""
-    if NEEDS[study] & CAN[model]:
-        return
     settings = prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path), registry=places["mine"])
     roles = {"subject": named(places, model), **OTHERS.get(study, {})}
     for command in (prejudge.plan, prejudge.run):
