@@ -105,7 +105,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdin.close()
     process.terminate()
     try:
-        process.wait(10)
+        process.wait(60)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -140,9 +140,9 @@ class CountingApi:
     def settle(self) -> None:
         """Wait until all that was sent so far has been counted, also by callers that are dead."""
         # Connections are accepted in the order they were made: once this one is answered, earlier ones are at work.
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/settled", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/settled", timeout=PATIENCE) as answer:
             answer.read()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while self._busy:
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -262,7 +262,7 @@ class Nursery:
 
     def __exit__(self, *_: object) -> None:
         self._in.close()
-        self._process.wait(30)
+        self._process.wait(240)
         self._out.close()
 
 

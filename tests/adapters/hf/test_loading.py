@@ -231,7 +231,7 @@ def test_models_with_and_without_tf32_take_turns(monkeypatch):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(240)
         with float32_products("cpu", tf32=True):
             pass
     finally:

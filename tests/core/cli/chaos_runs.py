@@ -121,7 +121,7 @@ class Lab:
         os.close(theirs)
         shown = b"".join(iter(partial(_read, ours), b""))
         os.close(ours)
-        return process.wait(60), shown.decode("utf-8", "replace")
+        return process.wait(240), shown.decode("utf-8", "replace")
 
     def table(self, question: str) -> list[tuple[object, ...]]:
         """Ask the store."""

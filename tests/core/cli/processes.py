@@ -85,7 +85,7 @@ class Commands:
 
     def __exit__(self, *_: object) -> None:
         self._in.close()
-        self._process.wait(30)
+        self._process.wait(240)
         self._out.close()
 
 

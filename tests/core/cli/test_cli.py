@@ -203,7 +203,7 @@ def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path
     )
     kept = _wait_for_answers(tmp_path / "prejudge.db")
     process.send_signal(sent)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     assert process.returncode == 2 and "Traceback" not in errors
     last = errors.strip().splitlines()[-1]
     assert "prejudge resume" in last
@@ -267,7 +267,7 @@ def test_killed_run_names_its_store(monkeypatch, tmp_path, capsys):
 
 
 def _wait_for_answers(path: Path) -> int:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         time.sleep(0.05)
         if path.exists():

@@ -68,4 +68,4 @@ def served(room):
     port = int(link.split(":")[2].split("/")[0])
     yield SimpleNamespace(link=link, port=port, base=f"http://127.0.0.1:{port}")
     server.should_exit = True
-    thread.join(20)
+    thread.join(240)
