@@ -76,6 +76,7 @@ def test_report_is_short_and_begins_with_the_answer(study, tmp_path, monkeypatch
     words = running_text(page)
     assert len(words) < MOST_WORDS
     assert page.index('class="reply') < page.index('class="facts"') < page.index('id="provenance"')
+    assert page.index('id="estimates"') < page.index('id="variants"') < page.index('id="methods"')
     first = page[page.index('id="answer"') : page.index("</section>")]
     assert len(re.findall(r'<th scope="row"', first)) <= 6
     # Nobody is told to ask more than the study has.
