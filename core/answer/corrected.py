@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..contracts.corrected import RAW, Correction, correction_of, shown
+from ..contracts.corrected import Correction, correction_of, shown
 from ..contracts.estimates import Estimate
 from ..contracts.words import UNDEFINED, percent
 from .records import Number
 
-CLOSER = (
-    "The number by the verdict alone has the smaller expected error here: its bias is less than what correcting adds."
-)
 HEAD = "Corrected"
 
 
@@ -46,7 +43,7 @@ def corrected_words(estimates: Sequence[Estimate]) -> tuple[str, ...]:
     if len(known) > 1:
         changed = sum(shown(found, own.neutral) is not own.shown for own, found in done if own.verdict is not None)
         told += f" {len(done)} of {len(known)} groups are corrected, and {changed} would be judged otherwise."
-    return (told, CLOSER) if first.closer == RAW else (told,)
+    return (told,)
 
 
 def is_corrected(estimates: Sequence[Estimate]) -> bool:

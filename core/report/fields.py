@@ -76,8 +76,7 @@ def _corrected_cell(e: Estimate, scale: Scale) -> Cell:
     if found.value is None:
         return Cell(UNDEFINED, "", detail=found.why)
     text = f"{number(found.value, scale.decimals)} ({interval(found.low, found.high, scale.decimals)})"
-    closer = f"; the {found.closer} value has the smaller expected error" if found.closer else ""
-    return Cell(text, sort_key(found.value), repr(found.value), f"{found.method}{closer}")
+    return Cell(text, sort_key(found.value), repr(found.value), found.method)
 
 
 def _neutral_cell(e: Estimate, scale: Scale) -> Cell:
