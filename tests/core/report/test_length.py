@@ -50,6 +50,8 @@ ROLES = {
     "dora-i2t": {"drawer": "simulated-biased"},
 }
 MOST_WORDS = 3_000
+MOST_CAPTION = 65
+"""Words of a caption: what to see, and what its marks mean."""
 NOT_READ = (
     r"<(style|script|table|svg)\b.*?</\1>",
     r'<details class="example".*?</details>',
@@ -84,7 +86,7 @@ def test_report_is_short_and_begins_with_the_answer(study, tmp_path, monkeypatch
     assert all(int(n.replace(",", "")) <= int(held.replace(",", "")) for n, held in advised)
     for caption in re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL):
         told = re.sub("<strong.*?</strong>|<[^>]+>", " ", caption)
-        assert len(told.split()) <= 45, told  # it says what to see
+        assert len(told.split()) <= MOST_CAPTION, told
         assert len(re.findall(r"(?<![\w.])[-+\u2212]?\d+\.\d+", told)) <= 3, told  # the table has the numbers
     shown = " ".join(running_text(first)).replace("max_tokens", "")  # a setting of a model, named to be changed
     assert not re.search(r"\b\de-\d\d\b|\b[a-z]+_[a-z_]+\b", shown)
