@@ -18,6 +18,9 @@ from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure, t
 from .terms import ABSENT, CELL, PAIR, PLACE, STAGES, UNKNOWN
 
 WORDING, STRATUM = "wording", "stratum"
+SENTENCE = dict.fromkeys(("noun", "verb"), "adjective")
+"""Settings that put most sentences as another one does, but for the article (`wordings.T2T`): what a sentence calls for
+is common to them, so their prompts are one."""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -144,10 +147,10 @@ def _together(pairs: pl.DataFrame, counts: Counts, level: float, reading: Readin
         return pairs
     modality = pairs["modality"][0]
     # The questions about one image are one prompt: what it shows is common to all of them.
-    prompt = [WORDING, STRATUM] if modality == "i2t" else ["setting", WORDING, STRATUM]
-    name = pl.concat_str(prompt, separator="/").alias("prompt")
+    sentence = [] if modality == "i2t" else [pl.col("setting").replace(SENTENCE)]
+    prompt = pl.concat_str(*sentence, WORDING, STRATUM, separator="/").alias("prompt")
     hits, answers = (
-        frame.filter(modality=modality).group_by(*by, *prompt).agg(pl.col("answers").sum()).with_columns(name)
+        frame.filter(modality=modality).group_by(*by, prompt).agg(pl.col("answers").sum())
         for frame, by in ((counts.hits, ["descriptor", "word"]), (counts.answers, ["descriptor"]))
     )
     hits, answers = hits.rename({"answers": "hits"}), answers.select("descriptor", "prompt", "answers")

@@ -1,4 +1,5 @@
 import polars as pl
+import pytest
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.probes.dora.associations import count, measure_cells, mentions
@@ -57,6 +58,27 @@ def test_settings_are_measured_apart_and_dimensions_together():
         ("singular", "man", "gender", 1, 2),
     ]
     assert found["df"].to_list() == [2] * 5
+
+
+def test_a_sentence_that_two_settings_share_counts_once():
+    # A model that says the same wherever the sentence is the same but for its article is no more sure of it.
+    said = {"man": ("rude", "kind"), "boy": ("kind", "calm"), "girl": ("calm", "fair"), "aunt": ("fair", "wise")}
+    rows = [
+        completion(person, word, 2 * place + wording, setting="adjective", wording=wording, letter="a")
+        for wording in (0, 1)
+        for place, (person, words) in enumerate(said.items())
+        for word in words
+    ]
+    again = [{**row, "setting": "noun", "key": b"n" + row["key"]} for row in rows]
+    other = [{**row, "setting": "plural", "key": b"p" + row["key"]} for row in rows]
+    one, shared, apart = (
+        measure_cells(count(pl.DataFrame(every, infer_schema_length=None, orient="row")))
+        .filter(descriptor="man", word="rude", setting="adjective")
+        .item(0, "p_exact")
+        for every in (rows, rows + again, rows + other)
+    )
+    # One descriptor of four, in each of two wordings; in four prompts where the sentence is another.
+    assert (one, shared, apart) == pytest.approx((1 / 4**2, 1 / 4**2, 1 / 4**4))
 
 
 def test_nothing_said_is_no_pair():
