@@ -179,7 +179,7 @@ def test_gate_on_a_run_that_recorded_nothing_fails_with_its_summaries(prejudge, 
     found = ElementTree.parse(tmp_path / "g.xml").getroot()
     assert int(found.get("failures")) == 3
     assert [one.get("type") for one in found.iter("failure")] == ["policy", "not-enough-data", "policy"]
-    assert "has 0 of 144 trials" in (tmp_path / "g.md").read_text()
+    assert "0 of 144 answers are recorded" in (tmp_path / "g.md").read_text()
 
 
 def test_card_is_written_into_the_folder_of_the_run(prejudge, runs, place):
