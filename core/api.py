@@ -45,7 +45,7 @@ from .engine.scheduler import Mode
 from .engine.varying import Purse, varied_studies
 from .gate import Deciding, State, Verdict, followed_in, judge, parse_policy, read_policy, worst
 from .multiverse import Found as FoundMultiverse
-from .multiverse import MultiverseOptions, write_multiverse
+from .multiverse import MultiverseOptions, universes, write_multiverse
 from .multiverse import chart as multiverse_chart
 from .multiverse import conclusion as multiverse_in_words
 from .multiverse import frame as multiverse_frame
@@ -646,7 +646,8 @@ def multiverse(
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
     with Store(settings.store, writable=False) as store:
-        found = analyse_multiverse(catalogue, store, study, _by_role(model), options, choices or MultiverseOptions())
+        every = universes(catalogue, study, _by_role(model), options, choices or MultiverseOptions())
+        found = analyse_multiverse(catalogue, store, every)
         page = write_multiverse(found, score_run(catalogue, store, found.own.run), Path(settings.runs))
     return Multiverse(found, page)
 

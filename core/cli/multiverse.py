@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,17 @@ from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, DataError, UsageError
 from ..contracts.words import counted, interval, number
 from ..engine.varying import Purse
-from ..multiverse import Found, MultiverseOptions, conclusion, frame, priced, unasked, write_multiverse
+from ..multiverse import (
+    Found,
+    MultiverseOptions,
+    Universe,
+    conclusion,
+    frame,
+    priced,
+    unasked,
+    universes,
+    write_multiverse,
+)
 from ..multiverse import multiverse as analyse
 from ..report.output import ensure_writable
 from ..scoring.score import score
@@ -87,13 +97,13 @@ def multiverse(
     choices = {name: values.split(",") for name, values in read_pairs("--choice", given).items()}
     options = MultiverseOptions(measure=where["measure"], group=read_pairs("--group", groups), choices=choices)
     values = read_study_options(assignments, data, *part)
-    asked = (catalogue, study, read_models(models), values, options)
     if not asks and read_run_options(where).caps.any:
         raise UsageError("A budget is of what is asked. Add --ask, or leave it out.", code="options.conflict")
-    code = _ask(asked, where) if asks else 0
+    every = universes(catalogue, study, read_models(models), values, options)
+    code = _ask(catalogue, every, where) if asks else 0
     with Store(where["store"], writable=False) as store:
         try:
-            found = analyse(catalogue, store, *asked[1:])
+            found = analyse(catalogue, store, every)
         except DataError as error:
             if not code or error.code != "multiverse.nothing":
                 raise
@@ -104,14 +114,10 @@ def multiverse(
     return code
 
 
-Asked = tuple[Catalogue, str, dict[str, str], dict[str, Any], MultiverseOptions]
-
-
-def _ask(asked: Asked, where: Mapping[str, Any]) -> int:
+def _ask(catalogue: Catalogue, every: Sequence[Universe], where: Mapping[str, Any]) -> int:
     """Ask what no run of the store has asked; return the exit code."""
-    catalogue = asked[0]
     with Store(where["store"], later=True) as store:
-        missing = unasked(catalogue, store, *asked[1:])
+        missing = unasked(catalogue, store, every)
     if missing and not where["quiet"]:
         echo(f"To ask: {priced(missing)}.", err=True)
     options = read_run_options(where, command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])))

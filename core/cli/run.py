@@ -191,10 +191,8 @@ def resume(name: str, **where: Any) -> int:
     with Store(where["store"], writable=False) as store:
         found = get_run(store, name)
         if name == "latest" and found.state == "finished" and (left := unfinished_runs(store)):
-            echo(
-                f"Note: the latest run is finished. Others are not: {', '.join(left[:3])}. Resume one by its name.",
-                err=True,
-            )
+            names = ", ".join(run.name for run in left[:3])
+            echo(f"Note: the latest run is finished. Others are not: {names}. Resume one by its name.", err=True)
         if damage := damage_words(store, found.id):
             echo(f"Note: {damage}", err=True)
     manifest = manifest_of(found)

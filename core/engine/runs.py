@@ -255,22 +255,22 @@ class _Run:
         run_id = self.store.begin_run(self.name, self.study.name, begun, earlier)
         self.progress.begin(self.name)
         ledger, self.since = Ledger(self.store, run_id, self.limiters), get_run(self.store, self.name).started
-        state = TIMED if self.options.timing else "failed"
+        state = "failed"
         try:
             await ledger.join()
             await self._stages(ledger)
             self._ensure_recorded(run_id)
-            state = TIMED if self.options.timing else "finished"
+            state = "finished"
         except asyncio.CancelledError:
-            state = TIMED if self.options.timing else "interrupted"
+            state = "interrupted"
             self.store.patience.hurry()  # nobody waits for a server that is away to record the interruption
             raise
         except (BudgetError, HaltedError, PendingError):
-            state = TIMED if self.options.timing else "interrupted"
+            state = "interrupted"
             raise
         finally:
             await ledger.aclose()
-            self._end(run_id, state, base)
+            self._end(run_id, TIMED if self.options.timing else state, base)
         return self.name
 
     def _ensure_recorded(self, run_id: int) -> None:

@@ -75,13 +75,19 @@ def declared(catalogue: Catalogue, name: str, options: MultiverseOptions) -> Mul
 
 
 def universes(
-    catalogue: Catalogue, name: str, models: Mapping[str, str], assignments: Mapping[str, Any], made: Multiverse
+    catalogue: Catalogue,
+    name: str,
+    models: Mapping[str, str],
+    assignments: Mapping[str, Any],
+    options: MultiverseOptions,
 ) -> list[Universe]:
-    """Return every combination, the study's own first.
+    """Return every combination of the choices that a study declares and those of `options`, the study's own first.
 
     Raises:
-        UsageError: a choice is no option of the study, or a value is none of the option.
+        UsageError: there are no choices, one is no option of the study, or a value is none of the option.
     """
+    name = catalogue.adopt(name)
+    made = declared(catalogue, name, options)
     base = catalogue.study(name, models, assignments)
     probe = catalogue.plugins.load("probe", base.probe).options
     rereads, own = probe.rereads, probe.__struct_fields__
@@ -89,12 +95,12 @@ def universes(
     found, asked = [], dict[str, Study]()
     for values in product(*made.choices.values()):
         chosen = dict(zip(made.choices, values, strict=True))
-        options = {key: v for key, v in chosen.items() if key in own and key not in rereads}
+        asking = {key: v for key, v in chosen.items() if key in own and key not in rereads}
         roles = {key.removeprefix(ROLE): str(v) for key, v in chosen.items() if key.startswith(ROLE)}
         scoring = {key: v for key, v in chosen.items() if key in rereads or key.partition(".")[0] in base.metrics}
-        key = repr((options, roles))
+        key = repr((asking, roles))
         if key not in asked:
-            asked[key] = catalogue.study(base.name, {**models, **roles}, {**assignments, **options})
+            asked[key] = catalogue.study(base.name, {**models, **roles}, {**assignments, **asking})
         group = {k.removeprefix(GROUP): v for k, v in chosen.items() if k.startswith(GROUP)}
         found.append(
             Universe(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,8 +15,8 @@ from ..contracts.estimates import Estimate, Verdict
 from ..engine.manifest import manifest_of
 from ..engine.plan import plan
 from ..scoring.score import Scores, score
-from ..store import RunRow, Store, get_run, list_runs, unfinished_runs
-from .choices import MultiverseOptions, Universe, declared, universes
+from ..store import RunRow, Store, list_runs, unfinished_runs
+from .choices import Universe
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -118,21 +118,13 @@ def _moved(choice: str, results: tuple[Result, ...]) -> Moved:
     )
 
 
-def multiverse(
-    catalogue: Catalogue,
-    store: Store,
-    name: str,
-    models: Mapping[str, str],
-    assignments: Mapping[str, Any],
-    options: MultiverseOptions,
-) -> Found:
+def multiverse(catalogue: Catalogue, store: Store, every: Sequence[Universe]) -> Found:
     """Score every universe that runs of the store have the answers of, and plan the others.
 
     Raises:
-        UsageError: a choice is none of the study; there is no such estimate.
+        UsageError: there is no such estimate.
         DataError: no run has the answers of any universe.
     """
-    every = _every(catalogue, name, models, assignments, options)
     runs = _runs(catalogue, store, every)
     results, scored = [], dict[str, Scores]()
     for universe in every:
@@ -153,45 +145,23 @@ def multiverse(
     return Found(study=every[0].study, results=tuple(results), missing=planned, every=len(every))
 
 
-def unasked(
-    catalogue: Catalogue,
-    store: Store,
-    name: str,
-    models: Mapping[str, str],
-    assignments: Mapping[str, Any],
-    options: MultiverseOptions,
-) -> tuple[Missing, ...]:
-    """Return what no finished run of the store has asked, planned; the study's own choices first.
-
-    Raises:
-        UsageError: a choice is none of the study.
-    """
-    every = _every(catalogue, name, models, assignments, options)
+def unasked(catalogue: Catalogue, store: Store, every: Sequence[Universe]) -> tuple[Missing, ...]:
+    """Return what no finished run of the store has asked, planned; the study's own choices first."""
     return _unasked(catalogue, store, every, _runs(catalogue, store, every))
 
 
-def _every(
-    catalogue: Catalogue,
-    name: str,
-    models: Mapping[str, str],
-    assignments: Mapping[str, Any],
-    options: MultiverseOptions,
-) -> list[Universe]:
-    name = catalogue.adopt(name)
-    return universes(catalogue, name, models, assignments, declared(catalogue, name, options))
-
-
 def _unasked(
-    catalogue: Catalogue, store: Store, every: list[Universe], runs: Mapping[str, RunRow]
+    catalogue: Catalogue, store: Store, every: Sequence[Universe], runs: Mapping[str, RunRow]
 ) -> tuple[Missing, ...]:
     missing: dict[str, list[Universe]] = {}
     for universe in every:
         if universe.asked not in runs:
             missing.setdefault(universe.asked, []).append(universe)
-    return tuple(_planned(catalogue, store, parts) for parts in missing.values())
+    begun = unfinished_runs(store) if missing else []
+    return tuple(_planned(catalogue, store, parts, begun) for parts in missing.values())
 
 
-def _runs(catalogue: Catalogue, store: Store, every: list[Universe]) -> dict[str, RunRow]:
+def _runs(catalogue: Catalogue, store: Store, every: Sequence[Universe]) -> dict[str, RunRow]:
     """Return the latest finished run that has asked what a universe asks, by that."""
     rereads = catalogue.plugins.load("probe", every[0].study.probe).options.rereads
 
@@ -234,11 +204,10 @@ def _estimate(scores: Scores, universe: Universe) -> Estimate:
     return found[0]
 
 
-def _planned(catalogue: Catalogue, store: Store, parts: list[Universe]) -> Missing:
+def _planned(catalogue: Catalogue, store: Store, parts: list[Universe], begun: Sequence[RunRow]) -> Missing:
     study = parts[0].study
     stages = plan(catalogue, study, store)
     costs = [stage.cost for stage in stages]
-    begun = (get_run(store, name) for name in unfinished_runs(store))
     return Missing(
         study,
         parts[0].chosen,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -38,8 +37,12 @@ RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
 TIMED = "timed"
 """State of a run that was only begun to time a study. Resuming it makes it a run like others."""
-_TIMING = re.compile(r'"timing":\s*true')
-"""What the manifest of such a run says while it is under way, and after it was killed."""
+
+
+class _Begun(msgspec.Struct):
+    """What the manifest of such a run says while it is under way, and after it was killed."""
+
+    timing: bool = False
 
 
 class RunRow(NamedTuple):
@@ -74,8 +77,12 @@ class RunRow(NamedTuple):
     @property
     def told(self) -> str:
         """Return the state as a reader is told: a run that was killed while it was timed has no state of its own."""
-        timing = self.state in ("running", "interrupted") and _TIMING.search(self.manifest)
-        return TIMED if timing else self.state
+        if self.state not in ("running", "interrupted"):
+            return self.state
+        try:
+            return TIMED if msgspec.json.decode(self.manifest, type=_Begun).timing else self.state
+        except msgspec.MsgspecError:
+            return self.state  # whoever reads a damaged manifest says so
 
 
 def damaged(what: str, problem: str) -> DataError:
@@ -124,10 +131,10 @@ def get_run(store: Store, name: str) -> RunRow:
     return found[0]
 
 
-def unfinished_runs(store: Store) -> list[str]:
-    """Return the names of the runs that were interrupted or are under way, the newest first."""
+def unfinished_runs(store: Store) -> list[RunRow]:
+    """Return the runs that were interrupted or are under way, the newest first."""
     runs = [run for run in list_runs(store) if run.state in ("interrupted", "running")]
-    return [run.name for run in reversed(runs) if run.is_result]
+    return [run for run in reversed(runs) if run.is_result]
 
 
 def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
