@@ -34,7 +34,7 @@ class Listed(NamedTuple):
     choices: tuple[Choice, ...]
 
 
-@lru_cache(1 << 12)
+@lru_cache(1 << 14)
 def listed(prompt: str) -> Listed | None:
     """Return the last list of two or more options in a prompt, or None if there is none.
 
