@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from prejudge.core.calibration.brief import Made
 from prejudge.core.calibration.by_command import differing
 from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
 from prejudge.core.calibration.certify import digests_of
@@ -26,6 +29,7 @@ from prejudge.core.catalogue.digests import digest_of_module
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
+from prejudge.core.contracts.estimates import Estimate, SignificanceTest
 from prejudge.core.statistics.intervals import exact_interval
 from prejudge.testing import raises_code
 
@@ -373,6 +377,38 @@ def test_the_short_way_to_a_headline_is_given_up_where_it_finds_something_else(c
     assert brief._short is not None
     missing = {name: frame.filter(pl.lit(False)) for name, frame in observations.items()}
     assert campaign.bench.measure(missing) == campaign.bench.measure(missing, check=False)
+
+
+def test_the_short_way_makes_what_the_headline_rests_on_and_no_family_of_tests_in_part() -> None:
+    """The shares of attractiveness rest on tests that its headline does not name."""
+    faces = Campaign(Catalogue.load(), "attractiveness", {"categories": ["conditions"]}, load_gallery())
+    observations = faces.observe("fair", 0)
+    faces.bench.measure(observations)
+    (_, brief), *_ = faces.bench._metrics
+    assert brief._short is not None
+    last = observations[faces.bench.stages[-1].name]
+    whole, short = (one.compute(last, brief._options) for one in (brief._metric, brief._short))
+    assert len(short) < len(whole) / 2
+    families = [Counter(e.test.family for e in made if e.test.family) for made in (whole, short)]
+    assert families[1] and families[1].items() <= families[0].items()
+    for seed in (1, 2):
+        other = faces.observe("word-leans", seed)
+        found = [faces.bench.measure(other, check=check) for check in (True, False)]
+        values = [[math.nan if e.value is None else e.value for e in made] for made in found]
+        assert values[0] == pytest.approx(values[1], rel=1e-9, nan_ok=True)
+    assert brief._short is not None
+
+
+def test_a_part_of_a_family_of_tests_is_not_the_same() -> None:
+    """Of a fair model every corrected p may be 1, however many tests there are: the headline alone does not tell."""
+    one = Estimate(metric="gap", group={}, value=0.0, test=SignificanceTest("sign flip", None, 0.5, 1.0, "gap", "Holm"))
+    whole = Made([one], Counter({"gap": 41, "other": 3}))
+    assert Made([one], Counter({"gap": 41})).like(whole)
+    assert not Made([one], Counter({"gap": 2, "other": 3})).like(whole)
+    assert not Made([], Counter({"gap": 41})).like(whole)
+    nearly = one.replace(value=1e-15)
+    assert Made([nearly], Counter({"gap": 41})).like(whole)
+    assert not Made([one.replace(value=1e-6)], Counter({"gap": 41})).like(whole)
 
 
 def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path) -> None:
