@@ -18,6 +18,7 @@ from prejudge.core.statistics import MarginOptions
 
 from .reference_api import api_page
 from .reference_commands import commands_page, exits_page
+from .reference_parts import write_parts
 from .reference_tables import WRITTEN, line, table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -197,3 +198,4 @@ def built_in() -> Plugins:
 if __name__ == "__main__":
     for page, write in PAGES.items():
         (FOLDER / page).write_text(write(built_in()), "utf-8")
+    write_parts()

@@ -9,6 +9,7 @@ from prejudge.core.cli.exits import EXITS
 from .docs_pages import ROOT
 from .reference_commands import commands
 from .reference_pages import FOLDER, PAGES, built_in
+from .reference_parts import PARTS, with_part
 
 ADAPTERS = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if page.stem not in ("dialects", "new")]
 
@@ -16,6 +17,12 @@ ADAPTERS = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if pa
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_up_to_date(name):
     assert (FOLDER / name).read_text("utf-8") == PAGES[name](built_in()), "run `make reference`"
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_table_within_a_page_is_up_to_date(name):
+    text = PARTS[name][0].read_text("utf-8")
+    assert text == with_part(name, text), "run `make reference`"
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name not in ("exit-codes.md", "api.md")])

@@ -1,0 +1,54 @@
+"""Tables within pages that are otherwise written by hand: `make reference` writes them from the code, between marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from prejudge.core.calibration.gallery import load_gallery
+from prejudge.testing import BEHAVIOURS
+
+from .reference_tables import line, table
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _gallery() -> Iterator[str]:
+    rows = ((f"`{name}`", line(null.meaning)) for name, null in load_gallery().items())
+    return table(("model", "what it does"), rows)
+
+
+def _behaviours() -> Iterator[str]:
+    kinds = dict.fromkeys(one.taken for one in BEHAVIOURS.values())
+    names = {kind: ", ".join(f"`{name}`" for name, one in BEHAVIOURS.items() if one.taken == kind) for kind in kinds}
+    return table(("taken for", "behaviours"), ((kind.replace("_", " "), named) for kind, named in names.items()))
+
+
+PARTS: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {
+    "gallery": (ROOT / "docs/guides/calibrate.md", _gallery),
+    "behaviours": (ROOT / "docs/testing.md", _behaviours),
+}
+"""Page and rows of each table, by the name in its marks."""
+
+
+def with_part(name: str, text: str) -> str:
+    """Return a page with a table as the code has it.
+
+    Raises:
+        ValueError: the page lacks the marks, or has them twice.
+    """
+    begin, end = f"<!-- {name}: written by `make reference` -->", f"<!-- end of {name} -->"
+    body = "\n".join(PARTS[name][1]())
+    new, found = re.subn(
+        f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}\n\n{body}\n\n{end}", text, flags=re.S
+    )
+    if found != 1:
+        raise ValueError(f"the marks of {name} stand {found} times")
+    return new
+
+
+def write_parts() -> None:
+    """Write every table into its page."""
+    for name, (page, _) in PARTS.items():
+        page.write_text(with_part(name, page.read_text("utf-8")), "utf-8")
