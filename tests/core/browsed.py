@@ -8,6 +8,11 @@ from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.estimates import Chart, Estimate, Example
 from prejudge.core.report import Picture, Published, ReportContent, ShownExample, StudyInfo, Table
 
+OUTSIDE = """width => [...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
+    && !e.closest('.scroll, svg, .skip') && e.getBoundingClientRect().width > 1
+    && e.getBoundingClientRect().right > width + 1)
+    .map(e => e.outerHTML.slice(0, 80))"""
+"""What sticks out on the right of a page that is so wide, in a browser."""
 OPEN_ALL = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
 CONTRAST = """
 (() => {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsed import CONTRAST, OPEN_ALL, content, tab_to
+from browsed import CONTRAST, OPEN_ALL, OUTSIDE, content, tab_to
 from matplotlib.figure import Figure
 from msgspec.structs import replace
 
@@ -17,10 +17,6 @@ from prejudge.core.report import Table, render
 PHONE, PAPER = 390, 703
 """Widths in pixels: of a phone, and of A4 less the margins of the page."""
 LONG = "a name of a model as makers write it, with 70 billion parameters, instruct, quantised"
-OUTSIDE = """width => [...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
-    && !e.closest('.scroll, svg, .skip') && e.getBoundingClientRect().width > 1
-    && e.getBoundingClientRect().right > width + 1)
-    .map(e => e.outerHTML.slice(0, 80))"""
 ON_PAPER = """width => [...document.querySelectorAll('table, figure img')].filter(e => e.checkVisibility()
     && (e.getBoundingClientRect().right > width + 1 || e.getBoundingClientRect().height > 900 && e.tagName === 'IMG'))
     .map(e => e.outerHTML.slice(0, 80))"""
