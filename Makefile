@@ -106,6 +106,7 @@ bench-variance: $(VENV)/.dev
 # Some minutes: error rates of gates that look early, and the requests they save.
 bench-anytime: $(VENV)/.dev
 	$(BIN)/python benchmarks/anytime.py
+	$(BIN)/python benchmarks/until.py
 
 # Half an hour: coverage and errors of corrected numbers, for judges of many kinds.
 bench-correction: $(VENV)/.dev

@@ -1,28 +1,20 @@
-"""Gates that look early: error rates at every look, and requests saved on built-in studies.
+"""Gates that look early: error rates of confidence sequences at every look, over planted units.
 
-Run: `python benchmarks/anytime.py [REPEATS]`. First planted units, with the mean at the limit, where errors are most
-frequent: a wrong pass or failure at any look counts. Then runs of built-in studies on simulated models, whose units are
-put into many random orders: how much is asked until a gate with this limit is decided.
+Run: `python benchmarks/anytime.py [REPEATS]`. The mean is at the limit, where errors are most frequent: a wrong pass or
+failure at any look counts. `benchmarks/until.py` does it for runs of the built-in studies.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prejudge.core.anytime import Mean, bounds_of, course_of
-from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.anytime import Mean, bounds_of
 from prejudge.core.gate.deciding import looks
-from prejudge.core.scoring.score import score
-from prejudge.core.store import Store
 
 Array = npt.NDArray[Any]
 REPEATS, ALPHA, UNITS, LIMIT = 1000, 0.05, 200, 0.6
@@ -113,87 +105,13 @@ def peeked(means: tuple[Mean, ...], limit: float) -> bool:
     return False
 
 
-STUDIES: Mapping[str, tuple[str, int, dict[str, Any], float]] = {
-    "bistereo-pairs": ("favouritism", 3, {"limit": 8000, "axes": ["height"]}, 15.0),
-    "bistereo-nli": ("halo", 0, {"limit": 6000}, 15.0),
-    "subtle-sai": ("delta_PL", 0, {}, 15.0),
-}
-
-
-WEAK = """
-[models.weak]
-adapter = "simulated"
-settings = { strength = 0.3, noise = 0.8, seed = 5 }
-"""
-
-
-def saved(study: str, orders: int) -> None:
-    """Print which share of a study is asked until a gate is decided, by its true value in limits."""
-    measure, factors, options, limit = STUDIES[study]
-    for model in ("simulated-fair", "weak"):
-        with tempfile.TemporaryDirectory() as folder, Store(str(Path(folder) / "p.db")) as store:
-            (Path(folder) / "registry.toml").write_text(WEAK)
-            catalogue = Catalogue.load(str(Path(folder) / "registry.toml"))
-            chosen = catalogue.study(study, {"subject": model}, options)
-            name = asyncio.run(execute(catalogue, chosen, store, RunOptions()))
-            scores = score(catalogue, store, name)
-        course = course_of(scores.stages, scores.metrics, lambda e: e.metric == measure and len(e.group) == factors)
-        found = course.means(scores.metrics, scores.last)
-        key, means = next(iter(found.items()))
-        value = bounds_of(means, ALPHA).value or 0.0
-        neutral = course.followed[key].estimate.neutral or 0.0
-        distance = abs(value - neutral)
-        cases = [("0", limit)] if model == "simulated-fair" else [("half", 2 * distance), ("twice", distance / 2)]
-        for told, most in cases:
-            asked, states = [], []
-            for seed in range(orders):
-                at, state = ended(means, neutral + np.sign(value - neutral or 1.0) * most, seed)
-                asked.append(at)
-                states.append(state)
-            counts = {state: states.count(state) for state in sorted(set(states))}
-            share = 100 * np.mean(asked) / len(course.levels)
-            print(
-                f"| {study} | {measure} {dict(key[1])} | {course.facet} ({len(course.levels)}) | {told} | "
-                f"{value:.1f} of {most:.1f} | {100 - share:.0f} % | {counts} |",
-                flush=True,
-            )
-
-
-def ended(means: tuple[Mean, ...], limit: float, seed: int) -> tuple[int, str]:
-    """Return after how many units a gate on the limit is decided in a random order, and how."""
-    order = np.random.default_rng(seed).permutation(len(means[0].sums))
-    for k in looks(len(order)):
-        part = [
-            Mean(
-                sums=own.sums[order[:k]],
-                sizes=own.sizes[order[:k]],
-                least=own.least,
-                greatest=own.greatest,
-                most=own.most,
-                typical=own.typical,
-            )
-            for own in means
-        ]
-        bounds = bounds_of(part, ALPHA, [limit], steps=1)
-        if limit >= 0 and bounds.high <= limit:
-            return k, "pass"
-        if bounds.low > limit:
-            return k, "fail"
-    return len(order), "open"
-
-
 def main() -> None:
-    """Print both tables as Markdown."""
+    """Print the table as Markdown."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else REPEATS
     print("| units | ever wrongly below | ever wrongly above | of a t test at every look |\n| --- | --- | --- | --- |")
     for name in PLANTED:
         below, above, test = errors(name, repeats)
         print(f"| {name} | {100 * below:.1f} % | {100 * above:.1f} % | {100 * test:.1f} % |", flush=True)
-    print(
-        "\n| study | measure | units | effect | value | saved | results |\n| --- | --- | --- | --- | --- | --- | --- |"
-    )
-    for study in STUDIES:
-        saved(study, max(20, repeats // 10))
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ from ..catalogue.study import Catalogue
 from ..compare.pair import key_of
 from ..contracts.corrected import CORRECTED, RAW, Correction, correction_of
 from ..contracts.errors import UnknownNameError, UsageError
+from ..contracts.estimates import Estimate
 from ..contracts.words import level_word
 from ..scoring.score import Scores
 from ..view.labels import Sample
 from .labels import sample_at, told_of
 from .matrix import Matrix, by_matrix, read_matrix
 from .powered import powered
-from .rows import Changed, changes
+from .rows import UNUSED, Changed, changes
 from .verdicts import Judged, judged
 
 T = TypeVar("T", Changed, Judged)
@@ -131,7 +132,7 @@ def _column_of(scores: Scores, matrix: Matrix) -> str:
 
 
 def _with(
-    scores: Scores, made: Mapping[str, Mapping[Key, T]], column: str, correct: Callable[[T, float], Correction]
+    scores: Scores, made: Mapping[str, Mapping[Key, T] | None], column: str, correct: Callable[[T, float], Correction]
 ) -> Scores:
     """Return the run with the corrections of all estimates beside them.
 
@@ -140,31 +141,49 @@ def _with(
     """
     estimates, first, done = dict[str, Any](), dict[str, str](), 0
     for name, every in scores.estimates.items():
-        own = []
+        own, known = [], made[name]
         for estimate in every:
-            changed = made[name].get(key_of(estimate.metric, estimate.group))
-            if changed is None or estimate.value is None:
+            if estimate.value is None:
                 own.append(estimate)
                 continue
-            found = _corrected(changed, estimate.interval.level, correct)
-            first.setdefault(found.code, found.why)
+            changed = (known or {}).get(key_of(estimate.metric, estimate.group))
+            if changed is None:
+                found = _unused(column) if known is None else _not_a_mean(column)
+            else:
+                found = _corrected(changed, estimate, correct)
+            if changed is not None:
+                first.setdefault(found.code, found.why)
             done += found.value is not None
             own.append(found.added_to(estimate))
         estimates[name] = own
     if not done:
-        code, why = next(((code, why) for code, why in first.items() if code), ("", ""))
-        why = why or f"no mean of rows, or difference of two, is computed from {column!r}"
-        raise UsageError(f"nothing can be corrected: {why}.", code=code or "annotation.unused")
+        why = {code: why for code, why in first.items() if code != UNUSED}
+        code, told = next(iter(why.items()), (UNUSED, f"no mean of rows, or difference of two, is of {column!r}"))
+        raise UsageError(f"nothing can be corrected: {told}.", code=code)
     by_key = {(e.metric, repr(e.group)): e for own in estimates.values() for e in own}
     headline = tuple(by_key.get((e.metric, repr(e.group)), e) for e in scores.headline)
     return msgspec.structs.replace(scores, estimates=estimates, headline=headline)
 
 
-def _corrected(changed: T, level: float, correct: Callable[[T, float], Correction]) -> Correction:
+def _unused(column: str) -> Correction:
+    return Correction(code=UNUSED, why=f"its metric does not see {column!r}")
+
+
+def _not_a_mean(column: str) -> Correction:
+    """Return the refusal of a ratio, a rank, log-odds or a count: what one label changes in it depends on the others.
+
+    Source: prediction-powered inference is unbiased for means; of another function of the labels it is so only for
+    errors so small that the function is a line (Angelopoulos and others 2023).
+    """
+    why = f"it is no mean of rows, or difference of two: what errors of {column!r} do to it is not known"
+    return Correction(code="annotation.measure", why=why)
+
+
+def _corrected(changed: T, estimate: Estimate, correct: Callable[[T, float], Correction]) -> Correction:
     if changed.rows is None:
         return Correction(code=changed.code, why=changed.why)
     try:
-        return correct(changed, level)
+        return correct(changed, estimate.interval.level)
     except UsageError as error:
         return Correction(code=error.code, why=str(error).rstrip("."))
 

@@ -27,6 +27,7 @@ from .powered import Codes, Labelled, Rows
 
 Identity = tuple[str, ...]
 TRIAL = "trial"
+UNUSED = "annotation.unused"
 PLACE, ROUND = "_place", "_round"
 MOST_ROUNDS = 50
 MOST_STEPS = 20
@@ -46,19 +47,21 @@ class Changed(NamedTuple):
     why: str = ""
 
 
-def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict[Key, Changed]:
+def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict[Key, Changed] | None:
     """Return what labels change in every estimate of a metric that is a mean of rows, or the difference of two.
+
+    None: the metric does not see what was labelled.
 
     Raises:
         UsageError: the labels are of other answers, or the metric does not read what was labelled.
     """
     metric, options = scores.metrics[name]
     observations = scores.seen_by(metric).with_row_index(PLACE)
-    units = units_of(catalogue, scores, name)
-    if units is None:
-        return {}
     column = told.design.verdict
     if column not in observations.columns or column == "status":
+        return None
+    units = units_of(catalogue, scores, name)
+    if units is None:
         return {}
     answers = _answers(observations, told)
     owner = catalogue.plugins.offers["metric"][name].plugin
@@ -70,10 +73,15 @@ def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict
     covered = inside(told.design, observations)
     found = {}
     for key, part in parts_of(units.frame):
-        if key in read and (own := names.get(key[0])) is not None:
+        if key not in read:
+            found[key] = Changed(code=UNUSED, why=f"it is not computed from {column!r}")
+        elif (own := names.get(key[0])) is not None:
             named = observations.with_columns(units_by[own].alias("unit"))
             within = _Within(named, answers, column, covered, named["unit"].n_unique() == named.height)
             found[key] = within.changed(key, part, moved.get(key, {}))
+        else:
+            why = "its rows cannot be told from the factors of the answers"
+            found[key] = Changed(code="annotation.rows", why=why)
     return found
 
 

@@ -13,7 +13,7 @@ from ..compare.pair import units_of
 from ..scoring.score import Scores
 from .matrix import Matrix
 from .powered import Codes, Rows
-from .rows import identities_of, unit_names, ways_in
+from .rows import UNUSED, identities_of, unit_names, ways_in
 
 
 class Judged(NamedTuple):
@@ -29,11 +29,16 @@ class Judged(NamedTuple):
     why: str = ""
 
 
-def judged(catalogue: Catalogue, scores: Scores, name: str, matrix: Matrix, column: str) -> dict[Key, Judged]:
-    """Return the rows of every estimate of a metric that is a mean of rows, or the difference of two."""
+def judged(catalogue: Catalogue, scores: Scores, name: str, matrix: Matrix, column: str) -> dict[Key, Judged] | None:
+    """Return the rows of every estimate of a metric that is a mean of rows, or the difference of two.
+
+    None: the metric does not see the outcome.
+    """
     metric, _ = scores.metrics[name]
     observations, units = scores.seen_by(metric), units_of(catalogue, scores, name)
-    if units is None or column not in observations.columns or column == "status":
+    if column not in observations.columns or column == "status":
+        return None
+    if units is None:
         return {}
     names = identities_of(observations, units.frame)
     if lacking := [factor for factor in matrix.factors if factor not in observations.columns]:
@@ -75,7 +80,7 @@ def _judged(part: pl.DataFrame, matrix: Matrix) -> Judged:
         by[other] = [*(ends - {seen})]
     first, second = (float(by[level][0]) for level in matrix.levels)
     if first == second:
-        return Judged(code="annotation.unused", why="it does not depend on the verdict")
+        return Judged(code=UNUSED, why="it does not depend on the verdict")
     keys = list(ok.select(f"_by {factor}" for factor in matrix.factors).iter_rows()) if matrix.factors else []
     named = tuple(dict.fromkeys(keys)) or ((),)
     if unknown := [key for key in named if key not in matrix.counts]:

@@ -7,7 +7,7 @@ the number of estimates that the rules look at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..anytime import STEPS, Bounds, Course, bounds_by, course_of, ensure_means, evidence_on
+from ..anytime import STEPS, Bounds, Course, Mean, bounds_by, course_of, ensure_means, evidence_on
 from ..anytime.units import Key
 from ..catalogue.study import Catalogue, Study
 from ..compare.pair import key_of
@@ -59,6 +59,16 @@ class Sequences(msgspec.Struct, frozen=True):
                 yield check
             else:
                 yield other if other.state is State.FAIL else other._replace(state=State.OPEN)
+
+    def state(self, policy: Policy) -> State:
+        """Return whether every limit of a policy on an estimate holds, one does not, or data are too few."""
+        return worst(
+            check.state
+            for one in self.course.followed.values()
+            for rule in policy.rules
+            if rule.limits and selected(rule, [one.estimate])
+            for check in self.checks(msgspec.structs.replace(rule, **dict.fromkeys(SHARES)), one.estimate)
+        )
 
     def _bounded(self, estimate: Estimate, found: Bounds) -> Estimate:
         there = found.value is not None
@@ -117,7 +127,12 @@ def sequences(
     steps: int = STEPS,
 ) -> Sequences:
     """Return the bounds on every estimate that a policy looks at; with `steps` of 1 only as sharp as its limits ask."""
-    alpha, means = 1 - policy.until.level, course.means(metrics, observations)
+    return sequences_by(course, policy, course.means(metrics, observations), steps)
+
+
+def sequences_by(course: Course, policy: Policy, means: Mapping[Key, Sequence[Mean]], steps: int = STEPS) -> Sequences:
+    """Return the same by the means of every followed estimate over the units that were asked, in order."""
+    alpha = 1 - policy.until.level
     known = {
         key: evidence_on(own, thresholds(policy, course.followed[key].estimate), steps) for key, own in means.items()
     }
@@ -182,13 +197,7 @@ class Deciding:
     def decided(self, observations: pl.DataFrame, trials: int) -> bool:
         """Look, and return whether every rule passes or one fails."""
         found = sequences(self.course, self.policy, self.metrics, observations, steps=1)
-        state = worst(
-            check.state
-            for one in self.course.followed.values()
-            for rule in self.policy.rules
-            if rule.limits and selected(rule, [one.estimate])
-            for check in found.checks(msgspec.structs.replace(rule, **dict.fromkeys(SHARES)), one.estimate)
-        )
+        state = found.state(self.policy)
         look = Look(self._units, trials, str(state))
         self._ending = msgspec.structs.replace(self._ending, looks=(*self._ending.looks, look))
         return state is not State.OPEN

@@ -129,6 +129,21 @@ def test_probabilities_are_not_what_was_labelled(runs, settings, tmp_path):
     assert found.estimates.filter(pl.col("metric") == "halo_probability", pl.col("corrected").is_not_null()).is_empty()
 
 
+def test_every_number_that_is_not_corrected_says_why(runs, settings, unfair, shown, tmp_path):
+    """Ranks, tests and shares of both outcomes are no differences of means; log-odds are of other columns."""
+    nli = prejudge.corrected(runs["nli"], told(sample_of(runs["nli"], settings, tmp_path)), settings=settings)
+    for run, expected in (
+        (shown, {"tau_b": "annotation.measure", "tau_c": "annotation.measure", "PL": "annotation.measure"}),
+        (nli, {"halo_probability": "annotation.unused"}),
+    ):
+        rows = run.estimates.filter(pl.col("value").is_not_null())
+        neither = rows.filter(pl.col("corrected").is_null() & (pl.col("corrected_code") == ""))
+        assert neither.is_empty(), neither.select("metric")
+        assert rows.filter(pl.col("corrected").is_not_null()).height > 0
+        codes = dict(rows.filter(pl.col("corrected").is_null()).select("metric", "corrected_code").iter_rows())
+        assert {name: codes.get(name) for name in expected} == expected
+
+
 def test_people_who_disagree_count_where_most_agree(runs, settings, tmp_path):
     """Three people, of whom one says always otherwise: as if they were two."""
     sample = told(sample_of(runs["subtle"], settings, tmp_path, n=60), people=("Ana", "Ben"))
