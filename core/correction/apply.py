@@ -27,6 +27,8 @@ from .verdicts import Judged, judged
 
 T = TypeVar("T", Changed, Judged)
 LABELS = "prediction-powered inference (PPI++), by {n} labels of people"
+MOST_LEVELS = 20
+"""Levels of an outcome that are looked at; with more it is no verdict."""
 MATRIX = "Rogan-Gladen, by an error matrix of {n} answers"
 
 
@@ -115,12 +117,23 @@ def correct_by_matrix(catalogue: Catalogue, scores: Scores, matrix: Matrix, colu
 
 def _column_of(scores: Scores, matrix: Matrix) -> str:
     frame = scores.frame
-    fit = []
+    fit, near = [], dict[str, set[str]]()
     for name in frame.columns:
+        if name in scores.stages[-1].factors:
+            continue  # what was asked has no errors
         levels = frame[name].drop_nulls().unique()
-        words = {level_word(level) for level in levels.head(3)}
+        words = {level_word(level) for level in levels.head(MOST_LEVELS)}
         if words and words <= set(matrix.levels):
             fit.append(name)
+        elif words >= set(matrix.levels):
+            near[name] = words - set(matrix.levels)
+    if not fit and near:
+        told = "; ".join(f"{name!r} also has {', '.join(map(repr, sorted(more)))}" for name, more in near.items())
+        raise UsageError(
+            f"the labels of the matrix are {' and '.join(matrix.levels)}, and {told}: a matrix of two labels says "
+            "nothing of shares of three. Correct this run by labels of people (--labels).",
+            code="annotation.matrix",
+        )
     if len(fit) != 1:
         found = ", ".join(fit) or "none"
         raise UsageError(

@@ -26,6 +26,8 @@ KNOWN = ("order", "wording", "prompt", "judge", "judge_model", "seed")
 SAMPLED = ("prompt", "seed")
 """Of these, those whose levels are samples."""
 MOST_FACETS = 6
+SHOWN = 10
+"""Levels that an error names."""
 
 
 class VarianceOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +92,7 @@ def outcome_of(runs: Mapping[str, Scores], choice: VarianceOptions) -> Outcome:
     design, measure, _ = found
     rows = pl.concat(frames, how="diagonal_relaxed")
     for factor, level in choice.where.items():
-        rows = rows.filter(pl.col(_column(rows, factor)).cast(pl.String) == level)
+        rows = _with_level(rows, factor, level, measure.name)
     known = rows.filter(pl.col(VALUE).is_not_null())
     if known.height < 2:
         raise DataError(
@@ -203,6 +205,22 @@ def _column(rows: pl.DataFrame, name: str) -> str:
         known = [column for column in rows.columns if not column.startswith("_") and "." not in column]
         raise UnknownNameError("facet", name, known, code="variance.facet")
     return name
+
+
+def _with_level(rows: pl.DataFrame, factor: str, level: str, measure: str) -> pl.DataFrame:
+    """Return the rows with a level of a factor.
+
+    Raises:
+        DataError: there are none.
+    """
+    known = rows[_column(rows, factor)].cast(pl.String)
+    if rows.height and not (known == level).any():
+        there = known.drop_nulls().unique().sort()
+        told = f"{', '.join(there.head(SHOWN))}{' ...' if len(there) > SHOWN else ''}"
+        raise DataError(
+            f"{measure} has no row with {factor} = {level!r}. Its levels are {told}.", code="variance.nothing"
+        )
+    return rows.filter(known == level)
 
 
 def _facets(

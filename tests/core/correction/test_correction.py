@@ -222,6 +222,12 @@ def test_matrix_by_command(runs, settings, tmp_path):
     own = csv.filter(pl.col("metric") == "entailment", pl.col("corrected").is_not_null()).row(0, named=True)
     expected = 100 * (own["value"] / 100 + 0.9 - 1) / (0.9 + 0.95 - 1)
     assert own["corrected"] == pytest.approx(min(max(expected, 0), 100))
+    third = tmp_path / "third.csv"
+    pairs = [(verdict, label) for verdict in ("positive", "negative") for label in ("positive", "negative")]
+    lines = [f"{verdict},{label},{90 if verdict == label else 10}" for verdict, label in pairs]
+    third.write_text("\n".join(["verdict,label,n", *lines]))
+    with raises_code(UsageError, "annotation.matrix", "neutral"):
+        prejudge.corrected(runs["subtle"], matrix=str(third), settings=settings)
     for counts in ((100, 100, 100, 100), (12, 8, 9, 11), (0, 0, 10, 190)):
         assert score(*counts).exception.code == "annotation.matrix"
 

@@ -6,6 +6,7 @@ import json
 from math import sqrt
 
 import msgspec
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -162,3 +163,61 @@ def test_missing_answers_are_left_out_and_counted(runs):
     assert outcome.missing == frame.head(10)["pair"].n_unique()
     assert outcome.rows.height == whole - outcome.missing
     assert outcome.rows["_value"].is_finite().all()
+
+
+def test_one_way_components_of_a_run_are_those_of_numpy(runs):
+    """Mean squares between and within the words of praise, from the observations alone (Searle 1971, chapter 10)."""
+    settings, (name, *_) = runs
+    rows = prejudge.load(name, settings.store, settings.registry).observations
+    wide = rows.filter(pl.col("sentiment") == "positive").pivot(
+        "side", index=["pair", "attribute"], values="log_probability"
+    )
+    gap = wide.select("attribute", gap=pl.col("desirable") - pl.col("undesirable"))
+    groups = [part["gap"].to_numpy() for part in gap.partition_by("attribute")]
+    sizes = np.array([len(own) for own in groups])
+    within = sum(((own - own.mean()) ** 2).sum() for own in groups) / (sizes.sum() - len(groups))
+    middle = gap["gap"].mean()
+    between = sum(len(own) * (own.mean() - middle) ** 2 for own in groups) / (len(groups) - 1)
+    typical = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(groups) - 1)
+    assert len(set(sizes)) > 1  # unbalanced, so that the sizes matter
+    options = prejudge.VarianceOptions(
+        measure="log_odds_difference", where={"sentiment": "positive"}, facets=("attribute",)
+    )
+    found = prejudge.variance(name, settings=settings, options=options)
+    by = dict(found.components.select("component", "variance").iter_rows())
+    assert list(by.values()) == pytest.approx([(between - within) / typical, within])
+
+
+def damaged(runs, change):
+    """Return the first run with other observations."""
+    settings, (name, *_) = runs
+    with Store(settings.store, writable=False) as store:
+        scores, instrument = opened(Catalogue.load(settings.registry), store, name)
+    (stage, frame), *_ = scores.observations.items()
+    return msgspec.structs.replace(scores, observations={stage: change(frame)}, metrics=instrument.metrics)
+
+
+def test_facets_that_change_together_are_both_named(runs):
+    """A run that asked about each noun in an order of its own."""
+    confounded = damaged(runs, lambda frame: frame.with_columns(order=pl.col("noun")))
+    outcome = outcome_of({"one": confounded}, prejudge.VarianceOptions(facets=("noun", "order", "attribute")))
+    (note,) = (one for one in outcome.notes if one.code == "variance.confounded")
+    assert "noun" in note.text and "order" in note.text
+    assert "order" not in outcome.facets and {"noun", "attribute"} <= set(outcome.facets)
+
+
+def test_empty_cells_are_left_out_and_the_rest_is_estimated(runs):
+    """No answer about one word in half of the templates."""
+    first = pl.col("attribute") == pl.col("attribute").first()
+    holes = damaged(runs, lambda frame: frame.filter(~(first & (pl.col("template").rank("dense") % 2 == 0))))
+    outcome = outcome_of({"one": holes}, prejudge.VarianceOptions(facets=("template", "attribute")))
+    assert set(outcome.facets) >= {"template", "attribute"}
+    assert outcome.rows.height == holes.observations[next(iter(holes.observations))]["pair"].n_unique()
+    assert outcome.missing == 0
+
+
+def test_level_that_is_none_is_named_with_those_that_are(runs):
+    settings, (name, *_) = runs
+    where = prejudge.VarianceOptions(where={"gender": "nobody"})
+    with raises_code(prejudge.UsageError, "variance.nothing", "nobody", "women"):
+        prejudge.variance(name, settings=settings, options=where)
