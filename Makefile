@@ -103,7 +103,7 @@ bench-constants: $(VENV)/.dev
 bench-variance: $(VENV)/.dev
 	$(BIN)/python benchmarks/variance.py
 
-# Some minutes: error rates of gates that look early, and the requests they save.
+# Half an hour of one core: error rates of gates that look early, and the requests they save.
 bench-anytime: $(VENV)/.dev
 	$(BIN)/python benchmarks/anytime.py
 	$(BIN)/python benchmarks/until.py
