@@ -19,6 +19,8 @@ from ...probes.attractiveness.terms import DESIGN, ORDER, TRAITS, VARIANTS
 CELL = ("scenario", "face", "variant")
 NEEDS = frozenset({*DESIGN, *TRAITS, *ORDER, "face", "variant", "human", "score", "p_a", "status"})
 NOT_ASKED = "not asked"
+STEPS = 2.0**49
+"""Steps from 0 to 1 to which shares are rounded before they are added."""
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -124,7 +126,7 @@ def _positions(observations: pl.DataFrame) -> pl.DataFrame:
 def _cells(observations: pl.DataFrame) -> pl.DataFrame:
     """Return one row per scenario, face and variant that was asked."""
     ok = (pl.col("status") == "ok") & pl.col("score").is_not_null()
-    given = pl.when(ok).then(pl.col("score").cast(pl.Float64))
+    given = _in_steps(pl.when(ok).then(pl.col("score").cast(pl.Float64)))
     # A status of `ok` without a score is an answer that could not be read.
     why = pl.when(~ok).then(pl.when(pl.col("status") == "ok").then(pl.lit("unreadable")).otherwise(pl.col("status")))
     hits, every = pl.col("hits"), pl.col("every")
@@ -142,9 +144,17 @@ def _cells(observations: pl.DataFrame) -> pl.DataFrame:
     )
     cells = orders.group_by(CELL).agg(
         # In whatever order the answers stand, equal scores are equal.
-        pl.when(~lost).then(pl.col("mean").mean().round(14)).alias("score"),
-        (hits / every).mean().alias("least"),
-        ((hits + every - pl.col("n")) / every).mean().alias("greatest"),
+        pl.when(~lost).then(_in_steps(pl.col("mean")).mean().round(14)).alias("score"),
+        _in_steps(hits / every).mean().alias("least"),
+        _in_steps((hits + every - pl.col("n")) / every).mean().alias("greatest"),
         pl.when(lost).then(pl.col("why").min()).otherwise(pl.lit("ok")).alias("status"),
     )
     return cells.with_columns(pl.col(CELL).cast(pl.String)).collect()
+
+
+def _in_steps(share: pl.Expr) -> pl.Expr:
+    """Round shares so that up to 16 of them add up exactly.
+
+    Then their sum is the same to the last bit in whatever order; Polars adds in an order of its own.
+    """
+    return (share * STEPS).round() / STEPS
