@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ..catalogue.study import Catalogue, Study
-from ..contracts.errors import DataError, UnknownNameError
+from ..contracts.errors import DataError, UnknownNameError, UnsupportedOperationError
 from ..contracts.estimates import Estimate, Verdict
 from ..engine.manifest import manifest_of
 from ..engine.plan import plan
@@ -54,6 +54,15 @@ class Missing(msgspec.Struct, frozen=True):
     """An unfinished run that asks this, which can be resumed."""
 
 
+class Unable(msgspec.Struct, frozen=True):
+    """What a model cannot be asked."""
+
+    chosen: Mapping[str, Any]
+    universes: int
+    needs: str
+    """The operation that the model lacks."""
+
+
 class Moved(msgspec.Struct, frozen=True):
     """What a choice does, all else as it is: of pairs of universes that differ in it alone."""
 
@@ -72,6 +81,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     study: Study
     results: tuple[Result, ...]
     missing: tuple[Missing, ...]
+    unable: tuple[Unable, ...]
     every: int
     """Number of universes."""
 
@@ -122,7 +132,7 @@ def multiverse(catalogue: Catalogue, store: Store, every: Sequence[Universe]) ->
     """Score every universe that runs of the store have the answers of, and plan the others.
 
     Raises:
-        UsageError: there is no such estimate.
+        UsageError: there is no such estimate, or the model cannot answer the study's own choices.
         DataError: no run has the answers of any universe.
     """
     runs = _runs(catalogue, store, every)
@@ -134,7 +144,7 @@ def multiverse(catalogue: Catalogue, store: Store, every: Sequence[Universe]) ->
         if how not in scored:
             scored[how] = score(catalogue, store, run.name, universe.scoring)
         results.append(Result(universe, _estimate(scored[how], universe), run.name))
-    planned = _unasked(catalogue, store, every, runs)
+    planned, unable = _unasked(catalogue, store, every, runs)
     if not results:
         asked = "; ".join(f"{_told(one.chosen)}: {one.requests:,} requests" for one in planned[:3])
         raise DataError(
@@ -142,23 +152,35 @@ def multiverse(catalogue: Catalogue, store: Store, every: Sequence[Universe]) ->
             f"are {asked}.",
             code="multiverse.nothing",
         )
-    return Found(study=every[0].study, results=tuple(results), missing=planned, every=len(every))
+    return Found(study=every[0].study, results=tuple(results), missing=planned, unable=unable, every=len(every))
 
 
 def unasked(catalogue: Catalogue, store: Store, every: Sequence[Universe]) -> tuple[Missing, ...]:
-    """Return what no finished run of the store has asked, planned; the study's own choices first."""
-    return _unasked(catalogue, store, every, _runs(catalogue, store, every))
+    """Return what no finished run of the store has asked and the model can answer, planned; the study's own first.
+
+    Raises:
+        UsageError: the model cannot answer the study's own choices.
+    """
+    return _unasked(catalogue, store, every, _runs(catalogue, store, every))[0]
 
 
 def _unasked(
     catalogue: Catalogue, store: Store, every: Sequence[Universe], runs: Mapping[str, RunRow]
-) -> tuple[Missing, ...]:
+) -> tuple[tuple[Missing, ...], tuple[Unable, ...]]:
     missing: dict[str, list[Universe]] = {}
     for universe in every:
         if universe.asked not in runs:
             missing.setdefault(universe.asked, []).append(universe)
     begun = unfinished_runs(store) if missing else []
-    return tuple(_planned(catalogue, store, parts, begun) for parts in missing.values())
+    planned, unable = [], []
+    for asked, parts in missing.items():
+        try:
+            planned.append(_planned(catalogue, store, parts, begun))
+        except UnsupportedOperationError as error:
+            if asked == every[0].asked:
+                raise
+            unable.append(Unable(parts[0].chosen, len(parts), str(error.fields.get("needs"))))
+    return tuple(planned), tuple(unable)
 
 
 def _runs(catalogue: Catalogue, store: Store, every: Sequence[Universe]) -> dict[str, RunRow]:

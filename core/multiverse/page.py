@@ -16,7 +16,7 @@ from ..report.export import Format, encode, write_bytes
 from ..report.place import MULTIVERSE, Said, folder_within
 from ..scoring.score import Scores
 from .multiverse import Found
-from .words import agreement, conclusion, priced
+from .words import agreement, conclusion, priced, unable
 
 TABLES: tuple[Format, ...] = ("parquet", "csv")
 FIGURES = ("svg", "pdf", "png")
@@ -102,7 +102,8 @@ def write_multiverse(found: Found, scores: Scores, folder: Path) -> Path:
             f"Not asked: {one.universes} universes with {', '.join(f'{k} = {v}' for k, v in one.chosen.items())} "
             f"({priced([one])})."
             for one in found.missing
-        ],
+        ]
+        + ([f"{unable(found)}."] if found.unable else []),
         charts=[chart(found)],
         listings=[
             Listing("universes", "Every universe", "", tables["universes"]),

@@ -38,7 +38,16 @@ def conclusion(found: Found) -> str:
     if found.missing:
         asked = sum(one.universes for one in found.missing)
         said.append(f"{asked:,} of {found.every:,} universes are not asked yet: {priced(found.missing)}.")
+    if found.unable:
+        said.append(f"{unable(found)}.")
     return " ".join(said)
+
+
+def unable(found: Found) -> str:
+    """Return which universes the model cannot answer, without a full stop."""
+    needs = ", ".join(dict.fromkeys(one.needs for one in found.unable))
+    lacking = counted(sum(one.universes for one in found.unable), "universe")
+    return f"The model cannot answer {lacking} (needed: {needs})"
 
 
 def priced(missing: Sequence[Missing]) -> str:

@@ -13,7 +13,7 @@ import prejudge
 from prejudge import MultiverseOptions
 from prejudge.core.answer import answer_of
 from prejudge.core.cli.main import cli
-from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.contracts.errors import DataError, UnsupportedOperationError, UsageError
 from prejudge.core.engine.manifest import manifest_of
 from prejudge.core.report.place import with_said
 from prejudge.core.store import Store, list_runs
@@ -55,6 +55,24 @@ def test_what_is_stored_is_scored_anew_and_the_rest_planned(found):
     assert missing.requests > 0
     assert missing.study.options["seed"] == 7
     assert "not asked" in found.conclusion
+
+
+@pytest.mark.models
+def test_a_choice_that_the_model_cannot_answer_leaves_the_others(tmp_path):
+    """A masked model has no likelihood of a sentence; the study's own choices it must be able to answer."""
+    made = prejudge.Settings(store=str(tmp_path / "p.db"), runs=str(tmp_path / "runs"))
+    small = {"per_cell": 2, "axes": ["height"], "genders": ["women"]}
+    prejudge.run("bistereo-pairs", "reference-masked-biased", made, **small)
+    both = MultiverseOptions(group=GROUP, choices={"scoring": ["pll", "sentence"]})
+    found = prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, both, **small)
+    (unable,) = found.found.unable
+    assert (unable.universes, unable.needs) == (found.found.every / 2, "likelihood")
+    assert found.universes["scoring"].unique().to_list() == ["pll"]
+    assert not found.found.missing
+    assert "likelihood" in found.conclusion
+    other = MultiverseOptions(group=GROUP, choices={"scoring": ["sentence", "pll"]})
+    with raises_code(UnsupportedOperationError, "study.operation"):
+        prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, other, **small)
 
 
 def test_values_are_those_of_score(found, settings):
