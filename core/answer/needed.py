@@ -105,10 +105,11 @@ def _by_intervals(scores: Scores | None, estimates: Sequence[Estimate], target: 
 
 
 def _column_held(scores: Scores | None, name: str, e: Estimate) -> int | None:
-    """Return how many levels of a factor of this name the whole study has."""
-    if scores is None or name not in (asked := scores.asked).columns:
+    """Return how many levels of factors of this name the whole study has, of crossed ones of that which has fewest."""
+    if scores is None or not set(ways := name.split(" x ")) <= set((asked := scores.asked).columns):
         return None
-    return levels_held(scores.held, asked, asked[name], e.group)
+    held = [levels_held(scores.held, asked, asked[way], e.group) for way in ways]
+    return None if None in held else min(one for one in held if one is not None)
 
 
 def by_interval(e: Estimate, target: float) -> Need | None:
@@ -126,7 +127,7 @@ def by_interval(e: Estimate, target: float) -> Need | None:
     detectable = width / 2 / reach * (reach + NORMAL.inv_cdf(POWER))
     times = (detectable / target) ** 2
     over = str(e.facts.get(OVER) or "")
-    name = (over if over and " x " not in over else CLUSTERS) if e.clusters else ANSWERS
+    name = over or CLUSTERS if e.clusters else ANSWERS
     return Need(detectable, (Facet(name, now, math.ceil(min(times, MOST + 1) * now)),), times)
 
 
@@ -274,4 +275,6 @@ def distance(of: Estimate, size: float) -> str:
 
 def named(facet: str) -> str:
     """Return what the levels of a facet are called."""
+    if len(ways := facet.split(" x ")) > 1:
+        return f"{' and '.join(map(named, ways))} each"
     return NAMES.get(facet, f"{facet.replace('_', ' ')}s")

@@ -195,7 +195,8 @@ class LimitedStage(Stage):
 
 def part_words(limit: Limit, told: str) -> str:
     """Return the sentences that say that a run asked a part of its study."""
-    also = "".join(f", {name} = {value}" for name, value in limit.also.items())
+    sets = " ".join(f"--set {name}={value}" for name, value in limit.also.items())
+    also = f", as with {sets}" if sets else ""
     return f"A part of the study ({limit.words}): {told}{also}. Intervals are wider than those of the whole study."
 
 

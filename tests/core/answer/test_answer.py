@@ -214,6 +214,23 @@ def test_every_built_in_question_names_a_measure_and_uses_plain_words():
     assert set(MENDS) >= {"refused", "filtered", "unreadable", "failed"}
 
 
+def test_crossed_facets_are_named_and_not_promised_beyond_the_study():
+    """A claim for other scenarios and other faces takes more of each; the study has four scenarios."""
+    e = Estimate(
+        metric="halo", group={}, value=1.0, neutral=0, unit=POINTS, n=50, clusters=5, interval=Interval(-70, 40)
+    )
+    (facet,) = needed.by_interval(e.replace(facts={"over": "scenario x face"}), 5.0).facets
+    assert (needed.named(facet.name), facet.now) == ("scenarios and faces each", 5)
+    asked = pl.DataFrame({"scenario": ["a", "b"], "face": ["f", "g"]})
+    held = {"scenario": 4, "face": 900}
+    scores = SimpleNamespace(asked=asked, held=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(needed, "levels_held", lambda _, __, column, ___: held[column.name])
+        assert needed._column_held(scores, facet.name, e) == 4
+        assert needed._column_held(scores, "face", e) == 900
+        assert needed._column_held(scores, "scenario x word", e) is None
+
+
 def test_units_promise_no_power_that_the_interval_does_not_have(monkeypatch):
     """Five scenarios that differ: a true difference of half the interval is found in about half of such runs."""
     e = Estimate(
