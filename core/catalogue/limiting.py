@@ -195,7 +195,10 @@ class LimitedStage(Stage):
 
 def part_words(limit: Limit, told: str) -> str:
     """Return the sentences that say that a run asked a part of its study."""
-    sets = " ".join(f"--set {name}={value}" for name, value in limit.also.items())
+    sets = " ".join(
+        f"--set {name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+        for name, value in limit.also.items()
+    )
     also = f", as with {sets}" if sets else ""
     return f"A part of the study ({limit.words}): {told}{also}. Intervals are wider than those of the whole study."
 

@@ -114,7 +114,7 @@ def test_quick_takes_a_few_hundred_trials_and_tells_what_else_it_sets(counts):
     part = counts.study("halves", {}, {"n": 5000, "quick": True})
     stage = first(counts, part)
     assert stage.count({}) == QUICK_TRIALS and part.options["distinct"] == 500
-    assert "--quick" in stage.notes()[0] and "distinct = 500" in stage.notes()[0]
+    assert "--quick" in stage.notes()[0] and "--set distinct=500" in stage.notes()[0]
     assert counts.study("halves", {}, {"n": 5000, "distinct": 9, "quick": True}).options["distinct"] == 9
 
 
