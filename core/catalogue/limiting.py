@@ -193,12 +193,14 @@ class LimitedStage(Stage):
         return part_words(self.limit, f"{told}{by}, drawn by a fixed rule") + (uneven if least < most else "")
 
 
+def assigned(name: str, value: object) -> str:
+    """Return an option as `--set` takes it; the items of a list are parted by commas."""
+    return f"{name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+
+
 def part_words(limit: Limit, told: str) -> str:
     """Return the sentences that say that a run asked a part of its study."""
-    sets = " ".join(
-        f"--set {name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
-        for name, value in limit.also.items()
-    )
+    sets = " ".join(f"--set {assigned(name, value)}" for name, value in limit.also.items())
     also = f", as with {sets}" if sets else ""
     return f"A part of the study ({limit.words}): {told}{also}. Intervals are wider than those of the whole study."
 

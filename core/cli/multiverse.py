@@ -13,6 +13,7 @@ import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ..catalogue.limiting import assigned
 from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, DataError, UsageError
 from ..contracts.words import counted, interval, number
@@ -169,7 +170,7 @@ def show(found: Found, page: Path) -> None:
 
 def _command(study: Study) -> str:
     options = {name: value for name, value in study.options.items() if name not in study.followed}
-    sets = [f"{name}={','.join(map(str, v)) if isinstance(v, list | tuple) else v}" for name, v in options.items()]
+    sets = [assigned(name, value) for name, value in options.items()]
     models = [word for role, model in study.roles.items() for word in ("--model", f"{role}={model}")]
     part = study.limit.words.split() if study.limit is not None else []
     return shlex.join(

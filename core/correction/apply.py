@@ -15,7 +15,6 @@ from ..catalogue.study import Catalogue
 from ..compare.pair import key_of
 from ..contracts.corrected import CORRECTED, RAW, Correction, correction_of
 from ..contracts.errors import UnknownNameError, UsageError
-from ..contracts.estimates import Estimate
 from ..contracts.words import level_word
 from ..scoring.score import Scores
 from ..view.labels import Sample
@@ -163,8 +162,7 @@ def _with(
             if changed is None:
                 found = _unused(column) if known is None else _not_a_mean(column)
             else:
-                found = _corrected(changed, estimate, correct)
-            if changed is not None:
+                found = _corrected(changed, estimate.interval.level, correct)
                 first.setdefault(found.code, found.why)
             done += found.value is not None
             own.append(found.added_to(estimate))
@@ -192,11 +190,11 @@ def _not_a_mean(column: str) -> Correction:
     return Correction(code="annotation.measure", why=why)
 
 
-def _corrected(changed: T, estimate: Estimate, correct: Callable[[T, float], Correction]) -> Correction:
+def _corrected(changed: T, level: float, correct: Callable[[T, float], Correction]) -> Correction:
     if changed.rows is None:
         return Correction(code=changed.code, why=changed.why)
     try:
-        return correct(changed, estimate.interval.level)
+        return correct(changed, level)
     except UsageError as error:
         return Correction(code=error.code, why=str(error).rstrip("."))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from fractions import Fraction as F
 from itertools import permutations, product
 from math import log
@@ -11,7 +10,8 @@ import numpy as np
 import pytest
 
 from prejudge.core.anytime.betting import CAUTION, MOST_BET, Mean, bounds_of, evidence_of
-from prejudge.core.contracts.installing import ROOT
+
+from ...benchmark_scripts import benchmark_script
 
 
 def mean_of(sums, sizes, least=0.0, greatest=1.0, most=4.0, typical=4.0):
@@ -105,10 +105,7 @@ def test_unit_without_an_answer_changes_nothing():
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("bench_anytime", ROOT / "benchmarks" / "anytime.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    return benchmark_script("anytime")
 
 
 @pytest.mark.parametrize(

@@ -17,26 +17,11 @@ from prejudge.core.contracts.errors import BudgetError, DataError, UsageError
 from prejudge.core.converge import Finding
 from prejudge.testing import raises_code
 
-CONSTRUCT = """
-title = "Looks and praise"
-direction = "desirable looks praised"
+from .looks import looks
 
-[methods.sentences]
-study = "bistereo-pairs"
-options = { axes = ["skin complexion"], genders = ["women"], sentiments = ["positive", "negative"] }
-size = { per_cell = 40 }
-measure = "favouritism"
-group = { axis = "skin complexion", gender = "women", threshold = 0.02 }
-scale = "difference"
-
-[methods.inference]
-study = "bistereo-nli"
-options = { asking = "classify", genders = ["women"], categories = ["attractiveness", "unattractiveness"] }
-size = { per_cell = 40 }
-measure = "halo"
-group = { gender = "women", kind = "looks" }
-scale = "difference"
-
+CONSTRUCT = (
+    looks(per_cell=40)
+    + """
 [methods.choice]
 study = "subtle-sai"
 options = { asking = "generate", domains = ["beauty"] }
@@ -45,6 +30,7 @@ measure = "delta_PL"
 group = { domain = "beauty" }
 scale = "difference"
 """
+)
 ODD = {
     "words": "word_spread = 0.5\nseed = 1",
     "templates": "spread = 1.5\nseed = 2",

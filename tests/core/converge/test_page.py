@@ -11,28 +11,11 @@ from browsed import OPEN_ALL, OUTSIDE
 import prejudge
 from prejudge.core.catalogue.study import Catalogue
 
+from .looks import looks
+
 PHONE = 390
 LONG = "a-name-of-a-model-as-makers-write-it-with-70-billion-parameters-instruct-quantised"
-CONSTRUCT = """
-title = "Looks and praise"
-direction = "desirable looks praised"
-
-[methods.sentences-about-people-with-a-name-that-is-long]
-study = "bistereo-pairs"
-options = { axes = ["skin complexion"], genders = ["women"], sentiments = ["positive", "negative"] }
-size = { per_cell = 4 }
-measure = "favouritism"
-group = { axis = "skin complexion", gender = "women", threshold = 0.02 }
-scale = "difference"
-
-[methods.inference]
-study = "bistereo-nli"
-options = { asking = "classify", genders = ["women"], categories = ["attractiveness", "unattractiveness"] }
-size = { per_cell = 4 }
-measure = "halo"
-group = { gender = "women", kind = "looks" }
-scale = "difference"
-"""
+CONSTRUCT = looks(per_cell=4, sentences="sentences-about-people-with-a-name-that-is-long")
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,18 +14,9 @@ from prejudge.core.correction.matrix import by_matrix
 from prejudge.core.correction.powered import Labelled, Rows, powered
 from prejudge.testing import raises_code
 
-ROOT = Path(__file__).parents[3]
+from ...benchmark_scripts import benchmark_script
 
-
-def _bench():
-    spec = importlib.util.spec_from_file_location("bench_correction", ROOT / "benchmarks" / "correction.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-bench = _bench()
+bench = benchmark_script("correction")
 
 
 def drawn_from(world, seed=1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 
 import polars as pl
 import pytest
@@ -13,11 +12,12 @@ import prejudge
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, UsageError
-from prejudge.core.contracts.installing import ROOT
 from prejudge.core.engine.runs import RunOptions
 from prejudge.core.gate.deciding import Deciding, looks
 from prejudge.core.gate.policy import parse_policy
 from prejudge.testing import raises_code
+
+from ...benchmark_scripts import benchmark_script
 
 PLANTED = """
 [models.strong]
@@ -54,10 +54,7 @@ def no_report(monkeypatch):
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("bench_until", ROOT / "benchmarks" / "until.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    return benchmark_script("until")
 
 
 @pytest.fixture(scope="module")
