@@ -14,7 +14,7 @@ from .budget import Budget
 from .calls import Calls
 from .charging import Charges
 from .counts import Counts
-from .integrity.canary import DRAWS, Watch
+from .integrity.canary import DRAWS, QUESTIONS, Watch
 from .limiter import Limiter, Ticket
 from .retry import RetryPolicy
 from .stopping import Stopping
@@ -53,12 +53,11 @@ class Drawing:
     async def _draw_within(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
         """Draw, if the budget has room for that and for a question of the study afterwards."""
         if self.budget is not None:
-            why = "a stage that samples needs for its canary and a question"
-            if self.counts.canary:
-                why = (
-                    f"the canary's draws were alike, so that it needs a second question (give {2 * DRAWS + 1} in all):"
-                )
-            self.budget.ensure_room(DRAWS + 1, why)
+            # Room for both questions is there before the first: a run that stopped in between would pay the first one
+            # again at every resume, and never ask a question of the study.
+            rounds = 1 if self.counts.canary else len(QUESTIONS)
+            why = "the canary of a stage that samples, of up to two questions, and one question of the study need"
+            self.budget.ensure_room(rounds * DRAWS + 1, why)
         return await self._draw(requests)
 
     async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:

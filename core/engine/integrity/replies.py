@@ -10,7 +10,7 @@ from itertools import takewhile
 import msgspec
 
 from ...contracts.adapter import Expected, Remark
-from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, TokenScores
+from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, Text, TokenScores
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
 from .canary import Watch, samples
 from .numbers import Numbers
@@ -27,7 +27,8 @@ LENGTHS, LOOSER = 512, 1.5
 """Lengths of prompts that are kept, the longest; and how many times as many characters a token the longest must have as
 all others, if a server cut them off to less than it would have read whole, as Ollama does to half of its context."""
 PROMPTS, WORDS = 20, 10
-"""Different prompts that one text of at least so many words must answer, and nothing else any of them."""
+"""Different prompts that one text of at least so many words must answer, and nothing else any of them. A text that a
+prompt offers is a choice, which may be the same every time."""
 _DATED = r"\d{4,}|v\d+|latest|preview|exp|experimental|stable|free"
 _LEAVES_OUT = re.compile(_DATED)
 _ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]|xs")
@@ -117,7 +118,8 @@ class Inspector:
     def _look_at_text(self, key: bytes, request: Generate, answer: Generation) -> None:
         if not self._varied and answer.status == "ok":
             self._text = self._text or answer.text
-            self._varied = answer.text != self._text or len(answer.text.split()) < WORDS
+            short = len(answer.text.split()) < WORDS
+            self._varied = answer.text != self._text or short or _is_offered(answer.text, request)
             self._told.add(hash(request.messages))
         limit = request.sampling.max_tokens or self._expected.max_tokens
         if limit is not None and answer.usage.output_tokens > (most := limit + self._expected.answer_room) + SLACK:
@@ -217,6 +219,18 @@ def _parts(name: str) -> list[str]:
     last = re.split(r"[/\\]", name.strip().lower())[-1].removesuffix(".gguf")
     own = re.sub(r"^(?:[a-z]+\.)+(?=[a-z])|:\d+$", "", last)
     return [part for part in re.split(r"[^a-z0-9.]+", own) if part]
+
+
+def _is_offered(text: str, request: Generate) -> bool:
+    """Return whether a text is one of those that the request offers: a model may choose one of them every time."""
+    said = _squeezed(text)
+    told = (part.text for message in request.messages for part in message.parts if isinstance(part, Text))
+    return any(said in _squeezed(offered) for offered in (*request.choices, *told))
+
+
+def _squeezed(text: str) -> str:
+    """Return the letters and digits of a text, in lower case: a model may leave out quotes, numbers and stops."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _values(score: TokenScores) -> Sequence[float]:

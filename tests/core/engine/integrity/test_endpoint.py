@@ -263,19 +263,21 @@ def test_plan_shows_the_canary_with_its_tokens(store, server):
 
 
 def test_budget_holds_for_the_canary_too(store, server):
-    with pytest.raises(BudgetError):
-        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=5)))
+    catalogue = catalogue_of(server.url)
+    with raises_code(BudgetError, "budget-spent", str(2 * DRAWS + 1)):
+        perform(store, catalogue, RunOptions(caps=Caps(requests=2 * DRAWS)))
     assert not server.seen, "a canary that leaves no question would be paid again by every resume"
     with pytest.raises(BudgetError):
-        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=DRAWS + 1)))
-    assert len(server.seen) == DRAWS + 1 and len(asked_of(server, canary=False)) == 1
+        perform(store, catalogue, RunOptions(caps=Caps(requests=2 * DRAWS + 1)))
+    assert len(server.seen) == 2 * DRAWS + 1 and len(asked_of(server, canary=False)) == DRAWS + 1
 
 
-def test_budget_that_leaves_no_second_question_says_what_is_needed(store, server):
+@pytest.mark.parametrize("most", [DRAWS + 1, 2 * DRAWS])
+def test_budget_without_room_for_the_second_question_asks_nothing(store, server, most):
     server.play(REPEATING["temperature-ignored"]())
-    with raises_code(BudgetError, "budget-spent", "alike", str(2 * DRAWS + 1)):
-        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=DRAWS + 4)))
-    assert len(server.seen) == DRAWS
+    with raises_code(BudgetError, "budget-spent", str(2 * DRAWS + 1)):
+        perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=most)))
+    assert not server.seen
     with raises_code(HaltedError, "endpoint.repeats"):
         perform(store, catalogue_of(server.url), RunOptions(caps=Caps(requests=2 * DRAWS + 1)))
 

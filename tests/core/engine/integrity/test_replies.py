@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 
+import msgspec
 import pytest
 
 from prejudge.core.contracts.adapter import Expected, Remark
@@ -230,3 +231,11 @@ def test_names_are_counted_and_resumed_runs_add_up():
     assert (both.models["m"].count, both.models["m"].first, both.checked, both.repeated) == (9, 1.0, 5, "x")
     assert names(*both.findings)["other-model"].count == 2 * names(*now.findings)["other-model"].count
     assert add_up(None, now) is now
+
+
+def test_one_option_chosen_at_every_prompt_is_no_finding():
+    listed = [(ask(f"q {number}. Options: (1) '{HELLO}' (2) no."), answer(f"{HELLO[:-1]}")) for number in range(30)]
+    assert looked(listed) == {}
+    constrained = [(ask(f"q {number}"), answer(HELLO)) for number in range(30)]
+    offered = [(msgspec.structs.replace(one, choices=(HELLO, "no")), said) for one, said in constrained]
+    assert looked(offered) == {} and "one-text" in looked(constrained)
