@@ -42,7 +42,7 @@ from .engine.reading import Outcome
 from .engine.retry import LONGEST_SECONDS
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
-from .engine.varying import Purse, varied_studies
+from .engine.varying import Purse, ensure_accepted, varied_studies
 from .gate import Deciding, State, Verdict, followed_in, judge, parse_policy, read_policy, worst
 from .multiverse import Found as FoundMultiverse
 from .multiverse import MultiverseOptions, universes, write_multiverse
@@ -425,7 +425,8 @@ async def avary(
         options: options of the probe.
 
     Raises:
-        UsageError: an error that the user can fix; that of a variant is raised before any is asked.
+        UsageError: an error that the user can fix; that of a variant is raised before any is asked more than its first
+            prompt.
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
@@ -433,6 +434,7 @@ async def avary(
     studies = await asyncio.to_thread(varied_studies, catalogue, study, _by_role(model), values, options)
     purse, names = Purse(settings.run_options.caps), []
     with Store(settings.store, later=True) as store:
+        await ensure_accepted(catalogue, studies, store, settings.run_options, purse)
         for one in studies:
             name = await execute(catalogue, one, store, settings.run_options, settings.progress, purse.budget())
             names.append(_scored(catalogue, store, name, settings).name)

@@ -20,6 +20,7 @@ from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.engine.varying import varied_studies
 from prejudge.core.store import Store, list_runs, statistics
 from prejudge.testing import ChaosServer, raises_code
+from prejudge.testing.chaos import Reply
 from prejudge.testing.chaos.tiny import chat
 
 if any(find_spec(package) is None for package in ("openai", "aiohttp")):
@@ -47,6 +48,7 @@ class Model:
     def __init__(self, level_of: Callable[[dict[str, Any]], str | None], stubborn: str | None = None) -> None:
         self.level_of, self.stubborn = level_of, stubborn
         self.bodies: list[dict[str, Any]] = []
+        self.server: ChaosServer
 
     def __call__(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         self.bodies.append(body)
@@ -67,6 +69,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[prejudge.Settings, Mod
     def start(model: Model, more: str = "", **settings: Any) -> tuple[prejudge.Settings, Model]:
         server = ChaosServer(model)
         servers.append(server)
+        model.server = server
         server.__enter__()
         entry = f'model = "thinker", base_url = "{server.url}", api_key_env = ""{more}'
         registry = tmp_path / "mine.toml"
@@ -222,3 +225,37 @@ def test_variant_that_cannot_be_sent_is_refused_before_another_is_paid_for(serve
     catalogue = Catalogue.load(registry(', omit = ["temperature", "top_p"]').registry)
     varied = varied_studies(catalogue, STUDY, {"subject": "thinker"}, {"thinking": ["off", "low"]}, SMALL)
     assert [one.roles["subject"] for one in varied] == ["thinker[thinking=off]", "thinker[thinking=low]"]
+
+
+REFUSED = Reply(400, {"error": {"message": "Unsupported value", "type": "invalid_request_error"}})
+
+
+def test_level_that_only_the_endpoint_refuses_is_found_before_another_variant_is_paid_for(serve):
+    settings, model = serve(Model(effort_of))
+    model.server.play(REFUSED, where=lambda call: call.body["reasoning_effort"] == "high")
+    with raises_code(UsageError, "vary.refused", "thinker[thinking=high]", "Unsupported value") as caught:
+        prejudge.vary(STUDY, "thinker", {"thinking": ["off", "low", "high"]}, settings, **SMALL)
+    assert caught.value.fields["variant"] == "thinker[thinking=high]"
+    assert [body["reasoning_effort"] for body in model.bodies] == ["none", "low", "high", "high"]
+    assert len({json.dumps(body["messages"]) for body in model.bodies}) == 2
+    with Store(settings.store, writable=False) as store:
+        assert statistics(store)["Exchange"] == 2 and not list_runs(store)
+    # What was asked is kept: the levels that the endpoint takes find their first answer in the store.
+    prejudge.vary(STUDY, "thinker", {"thinking": ["off", "low"]}, settings, **SMALL)
+    taken = [json.dumps(body, sort_keys=True) for body in model.bodies if body["reasoning_effort"] != "high"]
+    assert len(taken) == len(set(taken))
+
+
+def test_prompt_that_an_endpoint_refuses_is_no_refused_variant(serve):
+    settings, model = serve(Model(effort_of))
+    model.server.play(REFUSED, where=lambda call: call.body["messages"] == model.bodies[0]["messages"])
+    done = prejudge.vary(STUDY, "thinker", {"thinking": ["off", "high"]}, settings, **SMALL)
+    assert len(done.comparison.runs) == 2
+
+
+def test_budget_covers_the_first_prompts_of_the_variants(serve, tmp_path):
+    settings, model = serve(Model(effort_of))
+    words = ["run", STUDY, "--model", "thinker", "--vary", "thinking=off,high", "--set", "per_cell=2", "-q"]
+    words += ["--store", settings.store, "--runs", settings.runs, "--registry", settings.registry]
+    stopped = CliRunner().invoke(cli, [*words, "--max-requests", "1"], standalone_mode=False)
+    assert stopped.return_value == 3 and len(model.bodies) == 1 and "0 of 2 variants" in stopped.output

@@ -25,7 +25,7 @@ from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
-from ..engine.varying import Purse, varied_studies
+from ..engine.varying import Purse, ensure_accepted, varied_studies
 from ..gate import Deciding, Policy, followed_in, judge, parse_policy, read_policy
 from ..report.output import ensure_writable
 from ..scoring.score import score
@@ -144,6 +144,14 @@ def perform_all(
         UsageError: a run was interrupted, or met a fault that all its requests share.
     """
     purse, names, worst = Purse(options.caps), [], 0
+    try:
+        with _terminated_gently(), Store(where["store"], later=True) as store:
+            asyncio.run(ensure_accepted(catalogue, studies, store, options, purse))
+    except KeyboardInterrupt:
+        raise UsageError(f"interrupted. {_done(0, studies)}", code="run.interrupted") from None
+    except BudgetError as spent:
+        echo(f"prejudge: {spent}\n{_done(0, studies)}", err=True)
+        return SPENT
     for number, study in enumerate(studies, 1):
         if not where["quiet"]:
             echo(f"Variant {number} of {len(studies)}: {study.roles[SUBJECT]}", err=True)
@@ -157,11 +165,7 @@ def perform_all(
             worst = PENDING  # the batches of the other variants are handed in, too
             continue
         if name is None:
-            echo(
-                f"{number - 1} of {len(studies)} variants are done. The same command continues: stored answers are not "
-                "asked again, and cost nothing.",
-                err=True,
-            )
+            echo(_done(number - 1, studies), err=True)
             return code
         names.append(name)
         worst = max(worst, code)
@@ -171,6 +175,13 @@ def perform_all(
         runs = score_all(catalogue, store, names)
     done = compare_scores(catalogue, runs, CompareOptions(all_pairs=True))
     return max(worst, show_comparison(done, write_comparison(done, Path(where["runs"]))))
+
+
+def _done(number: int, studies: Sequence[Study]) -> str:
+    return (
+        f"{number} of {len(studies)} variants are done. The same command continues: stored answers are not asked "
+        "again, and cost nothing."
+    )
 
 
 @click.command()

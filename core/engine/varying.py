@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,9 +15,18 @@ from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..catalogue.variants import variants
 from ..contracts import Stage
 from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import BudgetError, UsageError
-from ..contracts.records import AnyRequest, Generate
+from ..contracts.canonical import identity_digest
+from ..contracts.errors import BudgetError, ModelError, PermanentError, UsageError
+from ..contracts.records import AnyRequest, Generate, Image
+from ..contracts.words import counted
+from ..store import Failure, Store
 from .budget import Budget, Caps
+from .ledger import Ledger
+from .limiter import Limiters
+from .retry import RetryPolicy
+from .runs import WINDOW, RunOptions
+from .scheduler import Scheduler
+from .wall import Wall, prompt_of
 
 
 def varied_studies(
@@ -81,6 +92,123 @@ def _kind(request: AnyRequest) -> object:
         return type(request)
     messages = tuple((one.role, *(type(part) for part in one.parts)) for one in request.messages)
     return (messages, request.sampling, request.top_logprobs, request.json_schema, request.choices)
+
+
+class _Apart(Ledger):
+    """Access to the store outside a run; calls that fail are not recorded, because those belong to a run."""
+
+    def __init__(self, store: Store, limiters: Limiters) -> None:
+        super().__init__(store, 0, limiters)
+
+    async def fail(self, failures: Sequence[Failure]) -> None:
+        """Record nothing."""
+
+
+class _Refusals(Wall):
+    """Keeps the last failure, and never stops."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _, __: {})
+        self.last: ModelError | None = None
+
+    def failed(self, request: AnyRequest, error: ModelError) -> None:
+        self.last = error
+
+
+async def ensure_accepted(
+    catalogue: Catalogue, studies: Sequence[Study], store: Store, options: RunOptions, purse: Purse
+) -> None:
+    """Ask each variant behind an endpoint its first prompt, before any is asked the rest: some refuse a setting.
+
+    A prompt is asked per kind of request of the first stage, and kept: the run of the variant finds it in the store.
+    One that fails for good may fail for its words, so a second one decides. What a local model refuses is known before
+    (`varied_studies`). Nothing is asked in a replay, nor where a run is to go on past faults.
+
+    Raises:
+        UsageError: a variant refuses the study's requests.
+        BudgetError: the budget is spent.
+        HaltedError: the endpoint is down.
+        ModelError: the endpoint refuses the key or account.
+    """
+    if options.mode == "replay" or options.keep_going:
+        return
+    limiters = Limiters(options.longest_wait)
+    for study in studies:
+        stage = catalogue.instrument(study).stages()[0]
+        adapter = catalogue.adapter(study.roles[SUBJECT])
+        ledger = _Apart(store, limiters)
+        try:
+            if stage.role == SUBJECT and adapter.endpoint is not None:
+                adapter.bind(limiters.services(adapter, store))
+                watch = _Refusals()
+                scheduler = Scheduler(
+                    adapter=adapter,
+                    ledger=ledger,
+                    model_id=await ledger.ensure_model(adapter.identity),
+                    identity=identity_digest(adapter.identity),
+                    policy=RetryPolicy(longest_seconds=options.longest_wait),
+                    wall=watch,
+                    limiter=limiters.of(adapter),
+                    budget=purse.budget(),
+                    prices=catalogue.registry.model(study.roles[SUBJECT]).prices,
+                )
+                try:
+                    for requests in _firsts(stage):
+                        await _ensure_answered(study, stage, requests, scheduler, watch)
+                finally:
+                    await scheduler.aclose()
+        finally:
+            await ledger.aclose()
+            await adapter.aclose()
+
+
+async def _ensure_answered(
+    study: Study, stage: Stage, requests: Sequence[AnyRequest], scheduler: Scheduler, watch: _Refusals
+) -> None:
+    """Ask requests until the model answers one.
+
+    Raises:
+        UsageError: it refuses all of them.
+    """
+    keyed = [scheduler.key(request) for request in requests]
+    if await scheduler.ledger.find([one.key for one in keyed]):
+        return
+    await _keep_images(stage, requests, scheduler.ledger)
+    for one in keyed:
+        if await scheduler.settle([one]) or not isinstance(watch.last, PermanentError):
+            return
+    if (refused := watch.last) is not None:
+        model, asked = study.roles[SUBJECT], counted(len(keyed), "request")
+        raise UsageError(
+            f"{model!r} refuses this study ({asked}), and no variant was asked more than its first: {refused}",
+            code="vary.refused",
+            variant=model,
+            why=refused.code,
+        )
+
+
+def _firsts(stage: Stage) -> list[list[AnyRequest]]:
+    """Return the first requests of a stage: two of each kind, of different prompts, as far as there are."""
+    found: dict[object, dict[bytes, AnyRequest]] = {}
+    for trial in islice(stage.trials({}), WINDOW):
+        of_kind = found.setdefault(_kind(trial.request), {})
+        if len(of_kind) < 2:
+            of_kind.setdefault(prompt_of(trial.request), trial.request)
+    return [list(of_kind.values()) for of_kind in found.values()]
+
+
+async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Ledger) -> None:
+    """Store the images that requests show."""
+    parts = (
+        part for one in requests if isinstance(one, Generate) for message in one.messages for part in message.parts
+    )
+    missing = {part.sha256 for part in parts if isinstance(part, Image)}
+    images = stage.images() if missing else ()
+    for data, media_type in images:
+        if hashlib.sha256(data).hexdigest() in missing:
+            missing.discard(await ledger.keep(data, media_type))
+        if not missing:
+            return
 
 
 class Purse:
