@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +18,9 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, UsageError
 from prejudge.core.contracts.estimates import Caveat
-from prejudge.core.engine.varying import varied_studies
+from prejudge.core.engine.budget import Caps
+from prejudge.core.engine.runs import RunOptions
+from prejudge.core.engine.varying import Purse, ensure_accepted, varied_studies
 from prejudge.core.store import Store, list_runs, statistics
 from prejudge.testing import ChaosServer, raises_code
 from prejudge.testing.chaos import Reply
@@ -54,7 +57,7 @@ class Model:
         self.bodies.append(body)
         level = self.stubborn or self.level_of(body)
         thought = {"none": 0, "off": 0, None: 0, "low": 10, "on": 40, "high": 90}[level]
-        options = re.findall(r"Option \d: (.*)", body["messages"][-1]["content"])
+        options = re.findall(r"Option \d: (.*)", str(body["messages"][-1]["content"]))
         answer = options[SAYS.get(level or "", 1) - 1] if options else "nice"
         hidden = self.level_of is effort_of
         made = chat(f"<think>\n{'hm ' * thought}\n</think>\n\n{answer}" if thought and not hidden else answer, "stop")
@@ -251,6 +254,25 @@ def test_prompt_that_an_endpoint_refuses_is_no_refused_variant(serve):
     model.server.play(REFUSED, where=lambda call: call.body["messages"] == model.bodies[0]["messages"])
     done = prejudge.vary(STUDY, "thinker", {"thinking": ["off", "high"]}, settings, **SMALL)
     assert len(done.comparison.runs) == 2
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_first_prompt_of_a_design_with_seeds_and_images_is_one_and_the_second_has_other_words(serve, refuses):
+    """A prompt that is repeated by seeds is one prompt: it is asked once, and its words are not refused twice."""
+    settings, model = serve(Model(effort_of))
+    if refuses:
+        model.server.play(REFUSED, where=lambda call: call.body["messages"] == model.bodies[0]["messages"])
+    catalogue = Catalogue.load(settings.registry)
+    options = {"categories": ["traits"], "per_cell": 1, "asking": "generate", "seeds": [1, 2, 3]}
+    varied = {"thinking": ["off", "high"]}
+    studies = varied_studies(catalogue, "attractiveness", {"subject": "thinker"}, varied, options)
+    with Store(settings.store) as store:
+        for _ in range(2):  # the second time, all that is needed is stored
+            asyncio.run(ensure_accepted(catalogue, studies, store, RunOptions(), Purse(Caps())))
+        assert statistics(store)["Exchange"] == 2
+    assert [body["reasoning_effort"] for body in model.bodies] == sorted(["none", "high"] * (1 + refuses), reverse=True)
+    assert len({json.dumps(body["messages"]) for body in model.bodies}) == 1 + refuses
+    assert all("data:image/png;base64," in json.dumps(body["messages"]) for body in model.bodies)
 
 
 def test_budget_covers_the_first_prompts_of_the_variants(serve, tmp_path):

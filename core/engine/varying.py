@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..contracts import Stage
 from ..contracts.adapter import ModelAdapter
 from ..contracts.canonical import identity_digest
 from ..contracts.errors import BudgetError, ModelError, PermanentError, UsageError
-from ..contracts.records import AnyRequest, Generate, Image
+from ..contracts.records import AnyRequest, Draw, Generate, Image
 from ..contracts.words import counted
 from ..store import Failure, Store
 from .budget import Budget, Caps
@@ -26,7 +27,7 @@ from .limiter import Limiters
 from .retry import RetryPolicy
 from .runs import WINDOW, RunOptions
 from .scheduler import Scheduler
-from .wall import Wall, prompt_of
+from .wall import Wall
 
 
 def varied_studies(
@@ -120,9 +121,9 @@ async def ensure_accepted(
 ) -> None:
     """Ask each variant behind an endpoint its first prompt, before any is asked the rest: some refuse a setting.
 
-    A prompt is asked per kind of request of the first stage, and kept: the run of the variant finds it in the store.
-    One that fails for good may fail for its words, so a second one decides. What a local model refuses is known before
-    (`varied_studies`). Nothing is asked in a replay, nor where a run is to go on past faults.
+    The answer is kept: the run of the variant finds it in the store. A prompt that fails for good may fail for its
+    words, so a second one decides. What a local model refuses is known before (`varied_studies`). Nothing is asked in a
+    replay, nor where a run is to go on past faults.
 
     Raises:
         UsageError: a variant refuses the study's requests.
@@ -134,42 +135,37 @@ async def ensure_accepted(
         return
     limiters = Limiters(options.longest_wait)
     for study in studies:
-        stage = catalogue.instrument(study).stages()[0]
-        adapter = catalogue.adapter(study.roles[SUBJECT])
-        ledger = _Apart(store, limiters)
+        stage, model = catalogue.instrument(study).stages()[0], study.roles[SUBJECT]
+        adapter = catalogue.adapter(model)
         try:
-            if stage.role == SUBJECT and adapter.endpoint is not None:
-                adapter.bind(limiters.services(adapter, store))
-                watch = _Refusals()
+            if stage.role != SUBJECT or adapter.endpoint is None:
+                continue
+            adapter.bind(limiters.services(adapter, store))
+            async with aclosing(_Apart(store, limiters)) as ledger:
                 scheduler = Scheduler(
                     adapter=adapter,
                     ledger=ledger,
                     model_id=await ledger.ensure_model(adapter.identity),
                     identity=identity_digest(adapter.identity),
                     policy=RetryPolicy(longest_seconds=options.longest_wait),
-                    wall=watch,
+                    wall=(watch := _Refusals()),
                     limiter=limiters.of(adapter),
                     budget=purse.budget(),
-                    prices=catalogue.registry.model(study.roles[SUBJECT]).prices,
+                    prices=catalogue.registry.model(model).prices,
                 )
-                try:
-                    for requests in _firsts(stage):
-                        await _ensure_answered(study, stage, requests, scheduler, watch)
-                finally:
-                    await scheduler.aclose()
+                async with aclosing(scheduler):
+                    await _ensure_answered(model, stage, scheduler, watch)
         finally:
-            await ledger.aclose()
             await adapter.aclose()
 
 
-async def _ensure_answered(
-    study: Study, stage: Stage, requests: Sequence[AnyRequest], scheduler: Scheduler, watch: _Refusals
-) -> None:
-    """Ask requests until the model answers one.
+async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, watch: _Refusals) -> None:
+    """Ask the first prompts of a stage until the model answers one.
 
     Raises:
         UsageError: it refuses all of them.
     """
+    requests = _firsts(stage)
     keyed = [scheduler.key(request) for request in requests]
     if await scheduler.ledger.find([one.key for one in keyed]):
         return
@@ -178,7 +174,7 @@ async def _ensure_answered(
         if await scheduler.settle([one]) or not isinstance(watch.last, PermanentError):
             return
     if (refused := watch.last) is not None:
-        model, asked = study.roles[SUBJECT], counted(len(keyed), "request")
+        asked = counted(len(keyed), "request")
         raise UsageError(
             f"{model!r} refuses this study ({asked}), and no variant was asked more than its first: {refused}",
             code="vary.refused",
@@ -187,14 +183,21 @@ async def _ensure_answered(
         )
 
 
-def _firsts(stage: Stage) -> list[list[AnyRequest]]:
-    """Return the first requests of a stage: two of each kind, of different prompts, as far as there are."""
-    found: dict[object, dict[bytes, AnyRequest]] = {}
+def _firsts(stage: Stage) -> list[AnyRequest]:
+    """Return the first two requests of a stage that differ in their words or images, as far as there are."""
+    found: dict[object, AnyRequest] = {}
     for trial in islice(stage.trials({}), WINDOW):
-        of_kind = found.setdefault(_kind(trial.request), {})
-        if len(of_kind) < 2:
-            of_kind.setdefault(prompt_of(trial.request), trial.request)
-    return [list(of_kind.values()) for of_kind in found.values()]
+        found.setdefault(_content(trial.request), trial.request)
+        if len(found) == 2:
+            break
+    return list(found.values())
+
+
+def _content(request: AnyRequest) -> object:
+    """Return what a request asks, without what repeats it: a seed, a sample, an attempt."""
+    if isinstance(request, Generate):
+        return request.messages
+    return request.prompt if isinstance(request, Draw) else msgspec.structs.replace(request, attempt=0)
 
 
 async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Ledger) -> None:

@@ -63,7 +63,7 @@ class Wall:
         # Numbers in a message, such as a count of tokens, belong to the prompt.
         if (told := re.sub(r"\d+", "#", f"{error.code} {error}")) != self._error:
             self._error, self._failed = told, {}
-        self._failed.setdefault(prompt_of(request), str(error))
+        self._failed.setdefault(_prompt(request), str(error))
         if len(self._failed) >= ERRORS:
             what = f"{len(self._failed)} prompts in a row failed with the same error"
             self._stop(what, self._failed.values(), "Mend what the error names.", "run.all-failing")
@@ -74,7 +74,7 @@ class Wall:
         if response.status != "ok":
             return
         if _is_cut_off(response):
-            self._empty.setdefault(prompt_of(request), _last_text(request))
+            self._empty.setdefault(_prompt(request), _last_text(request))
         else:
             self._empty.clear()
         if len(self._empty) >= EMPTY:
@@ -95,7 +95,7 @@ class Wall:
             self._watching, self._trials, self._unread = False, {}, {}
             return
         said = response.text if isinstance(response, Generation) else ""
-        self._unread.setdefault(prompt_of(request), (trial, f"{_short(said)!r} ({outcome.reason})"))
+        self._unread.setdefault(_prompt(request), (trial, f"{_short(said)!r} ({outcome.reason})"))
         if len(self._unread) >= UNREADABLE and _is_spread([found.factors for found, _ in self._unread.values()]):
             what = f"none of the first {len(self._unread)} answers could be read"
             mend = "Ask in another way, or take a model that follows instructions."
@@ -119,8 +119,7 @@ def _is_spread(factors: Sequence[Mapping[str, Scalar]]) -> bool:
     return any(2 <= len(found) <= len(factors) // 2 for found in values)
 
 
-def prompt_of(request: AnyRequest) -> bytes:
-    """Return what tells prompts apart: samples and further attempts of one are the same."""
+def _prompt(request: AnyRequest) -> bytes:
     repeats = {name: 0 for name in ("sample", "attempt") if getattr(request, name, 0)}
     return encode(msgspec.structs.replace(request, **repeats))
 
