@@ -99,7 +99,7 @@ def correct_by_matrix(catalogue: Catalogue, scores: Scores, matrix: Matrix, colu
     def one(found: Judged, level: float) -> Correction:
         assert found.rows is not None and found.cells is not None
         counts = [matrix.counts[key] for key in found.keys]
-        made = by_matrix(found.rows, found.of_label, found.cells, counts, level)
+        made = by_matrix(found.rows, np.array(found.of_label), found.cells, counts, level)
         n = int(sum(own.sum() for own in counts))
         return Correction(
             value=made.value,
@@ -129,14 +129,14 @@ def _column_of(scores: Scores, matrix: Matrix) -> str:
     if not fit and near:
         told = "; ".join(f"{name!r} also has {', '.join(map(repr, sorted(more)))}" for name, more in near.items())
         raise UsageError(
-            f"the labels of the matrix are {' and '.join(matrix.levels)}, and {told}: a matrix of two labels says "
-            "nothing of shares of three. Correct this run by labels of people (--labels).",
+            f"the labels of the matrix are {', '.join(matrix.levels)}, and {told}. Give a matrix of all of them, or "
+            "correct this run by labels of people (--labels).",
             code="annotation.matrix",
         )
     if len(fit) != 1:
         found = ", ".join(fit) or "none"
         raise UsageError(
-            f"the labels of the matrix are {' and '.join(matrix.levels)}, and these outcomes have them: {found}. Name "
+            f"the labels of the matrix are {', '.join(matrix.levels)}, and these outcomes have them: {found}. Name "
             "the one that has the errors with --outcome.",
             code="annotation.column",
         )
