@@ -26,6 +26,7 @@ from .verdicts import Judged, judged
 
 T = TypeVar("T", Changed, Judged)
 LABELS = "prediction-powered inference (PPI++), by {n} labels of people"
+UNSETTLED = " ({n} more answers have no label that most people gave)"
 MOST_LEVELS = 20
 """Levels of an outcome that are looked at; with more it is no verdict."""
 MATRIX = "Rogan-Gladen, by an error matrix of {n} answers"
@@ -64,6 +65,7 @@ def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> S
         UsageError: the labels are too few, no random sample, or of other answers; no estimate reads what was labelled.
     """
     told = told_of(sample, scores)
+    rest = UNSETTLED.format(n=f"{told.unsettled:,}") if told.unsettled else ""
 
     def one(changed: Changed, level: float) -> Correction:
         assert changed.rows is not None and changed.labelled is not None
@@ -75,7 +77,7 @@ def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> S
             low=float(low),
             high=float(high),
             level=level,
-            method=LABELS.format(n=f"{n:,}"),
+            method=LABELS.format(n=f"{n:,}") + rest,
             labels=n,
             closer=CORRECTED if found.closer else RAW,
         )
