@@ -17,7 +17,7 @@ import polars as pl
 from ..spilled import SPILL, part_name
 from .records import Repeats
 
-COUNTED = 4_000_000
+COUNTED = 2_000_000
 """Answers that are counted at once."""
 
 
