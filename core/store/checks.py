@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from ..contracts.adapter import OPERATIONS
 from ..contracts.canonical import decode_request, decode_response, request_key
 from ..contracts.secrets import secret_place
+from .batches import is_batch
 from .bulk import plain_rows, table_of
 from .content import Sent, snapshot
 from .evidence import READ, WEIGHED, answer_digest, is_run, unproved_before, weigh, weigh_exchange
@@ -213,7 +214,7 @@ class Checks:
                 yield Problem(f"batch {number}", told, "batch_item", "key", number, None, name)
         known = sa.func.count(items.c.key)
         counts = sa.select(batch.c.id, batch.c["items"], known).join_from(batch, items, isouter=True)
-        counts = counts.group_by(batch.c.id)
+        counts = counts.where(is_batch()).group_by(batch.c.id)
         for number, written, found in _rows(connection, counts):
             if found > written or not found:
                 problem = f"it has {found:,} requests, and {written:,} were written"
