@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,10 @@ def test_no_process_outlives_the_one_that_started_it(filled, place, tmp_path, se
         pids = [int(pid) for pid in driver.stdout.readline().split()]
         assert len(pids) == THREE - 1
         if sent == signal.SIGINT:
+            for pid in pids:
+                os.kill(pid, sent)
+            time.sleep(0.5)
+            assert all(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z" for pid in pids)
             os.killpg(driver.pid, sent)  # as Ctrl-C does
         else:
             os.kill(driver.pid, sent)
