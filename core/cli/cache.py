@@ -72,7 +72,10 @@ def stats(store: str) -> None:
 @cache.command()
 @click.option("--head", "heads", multiple=True, metavar="HEX", help="A head that you kept: is it here? Repeatable.")
 @click.option(
-    "--processes", type=click.IntRange(1), help="How many processes check a large store; by default one per processor."
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many processes check a large store; by default one per processor.",
 )
 @store_option
 def verify(store: str, heads: tuple[str, ...], processes: int | None) -> int:
