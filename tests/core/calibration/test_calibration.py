@@ -35,6 +35,7 @@ from prejudge.testing import raises_code
 
 from ...command import call
 
+ROOT = Path(__file__).parents[3]
 SMALL = {"bistereo-tuples.resamples": 99}
 
 
@@ -195,6 +196,14 @@ def test_a_null_may_be_in_another_role_and_is_asked_only_where_that_is(tmp_path:
         judged.observe(null, 0)
     fair, erring = asked
     assert fair["subject"] == erring["subject"] and fair["encoder"] != erring["encoder"] == "encoder_fair-leans"
+
+
+def test_every_model_of_the_gallery_can_change_a_built_in_study() -> None:
+    """A nuisance that changes no study tries nothing."""
+    found = [read_certificate(path) for path in sorted(ROOT.glob("probes/*/certificates/*.json"))]
+    assert len(found) == 11
+    changing = {group.null for one in found for group in one.groups if not group.strength and not group.unchanged}
+    assert changing == load_gallery().keys()
 
 
 def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign, tmp_path: Path) -> None:
