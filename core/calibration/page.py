@@ -280,8 +280,8 @@ def draw(certificate: Certificate) -> Chart:
     axes.set_xlim(left=0)
     axes.set_xlabel("studies with a finding (%)")
     caption = (
-        "For each fair model, how often the answer to a question is a finding, of the question where that is most "
-        f"frequent, with its 95 % interval; the dashed line is the level of {percent(LEVEL, 0)}. Diamonds: chance does "
-        "not explain how often an answer, or a number of the headline, is shown."
+        "For each fair model, the percentage of studies with a finding, for the question with the most, with its 95 % "
+        f"interval; the dashed line is the level of {percent(LEVEL, 0)}. Diamonds: more findings, or more significant "
+        "numbers of the headline, than chance explains."
     )
     return Chart("false-positives", f"{certificate.study}: false positives by fair model", caption, figure)

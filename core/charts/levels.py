@@ -30,10 +30,10 @@ LEGEND = 96
 STEP = 0.8
 """Share of a row's height that the marks occupy."""
 CAPTION = (
-    "Each mark is the value of one model over all its units, with its interval; the dashed line is neutral. Overlapping"
-    " intervals do not show that models are alike: the tests of paired units are below."
+    "Each mark is the value of one model, with its interval; the dashed line is neutral. Overlapping intervals do not"
+    " show equality."
 )
-PRINTED = " Grey marks are values that papers print, with an interval where the number of answers is printed."
+PRINTED = " Grey marks are values that papers print."
 
 Cell: TypeAlias = "tuple[tuple[str, object], ...]"
 Runs: TypeAlias = Mapping[str, Sequence[Estimate]]

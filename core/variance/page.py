@@ -108,14 +108,14 @@ def charts(found: Variance) -> list[Chart]:
             "components",
             "Where the variance comes from",
             "Left: the parts of the variance of a single answer, with intervals. Right: the parts of the headline's "
-            "squared standard error; a facet with few levels can be small on the left and large on the right.",
+            "squared standard error. A facet with few levels can be small on the left and large on the right.",
             draw_components(parts),
         ),
         Chart(
             "designs",
             "What more levels would do",
             "Standard error of the headline with 2, 5 and 10 times the levels of one facet, all else as in the run. "
-            "The lowest line is the facet to ask more of; a flat one is money lost.",
+            "The lowest line is the facet to ask more of; more levels of a flat one do not help.",
             draw_designs(now, errors, found.outcome.words.unit, found.wanted or None),
         ),
     ]

@@ -32,9 +32,8 @@ def _preferences(runs: Runs, axis: str, sentiment: str) -> Chart:
     bars = [_bar(label, gender, found) for gender in genders for label, found in own.items()]
     caption = (
         "Percentage of pairs where each model prefers the desirable description (dotted), the undesirable one "
-        "(crossed), or neither beyond the threshold (plain), as in the paper's Figure 2. * significant for the "
-        "desirable side in positive context, or for the undesirable one in negative context, by pairs; \N{DAGGER} by "
-        "whole clusters."
+        "(crossed), or neither beyond the threshold (plain; the paper's Figure 2). Significant for the desirable in "
+        "positive or the undesirable in negative context: * by pairs, uncorrected; \N{DAGGER} by clusters, corrected."
     )
     title = f"TriSentBias by model: {axis}, {sentiment} context"
     name = f"trisentbias-{axis}-{sentiment}".replace(" ", "-")

@@ -40,9 +40,8 @@ def _bars(axis: str, main: Sequence[Estimate]) -> Chart:
         title=f"Preference by context: {axis}",
         caption=(
             "Percentage of pairs where the model prefers the desirable description (dotted), the undesirable one "
-            f"(crossed), or neither beyond threshold {threshold} (plain). * significant for the desirable side in "
-            "positive context, or for the undesirable side in negative context: exact binomial test of pairs, p not "
-            "corrected. \N{DAGGER} the same by the permutation test of whole clusters, p corrected."
+            f"(crossed), or neither beyond threshold {threshold} (plain). Significant for the desirable in positive or "
+            "the undesirable in negative context: * by pairs, uncorrected; \N{DAGGER} by clusters, corrected."
         ),
         figure=figure,
     )
@@ -68,7 +67,7 @@ def _contrast_forest(main: Sequence[Estimate]) -> list[Chart]:
         return []
     text = (
         "Difference between positive and negative contexts with its interval; 0 is unbiased, above 0 is the direction "
-        "the paper calls bias. Full dots are significant by the permutation test of whole clusters after correction."
+        "the paper calls bias. Full dots are significant after correction."
     )
     return [Chart("trisentbias-contrasts", "Favouritism and discrimination", text, forest(panels))]
 
@@ -79,8 +78,8 @@ def _magnitude_forest(estimates: Sequence[Estimate]) -> list[Chart]:
         return []
     panel = Panel("Mean log-odds difference, desirable - undesirable", "nats", points)
     text = (
-        "Mean of the pseudo-log-likelihood difference by cell with its interval; 0 is no preference, above 0 prefers "
-        "the desirable description. Full dots are significant by the permutation test of whole clusters after "
-        "correction. A preference that is equal in all contexts is not a contextual bias."
+        "Mean log-odds difference in each context with its interval; 0 is no preference, above 0 prefers the desirable "
+        "description. Full dots are significant after correction. A preference that is equal in all contexts is not a "
+        "contextual bias."
     )
     return [Chart("trisentbias-magnitude", "Magnitude of the preference", text, forest([panel]))]

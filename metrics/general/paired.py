@@ -35,8 +35,7 @@ NAMED = 3
 """Number of differences that the conclusion names."""
 CAPTION = (
     "Difference from the first run with its interval; right of the dashed line the run's value is greater. Full marks"
-    " are significant after correction. A hollow mark does not show that there is no difference; a diamond has no"
-    " interval, because the runs agree in every cluster or the measure is not a mean of units."
+    " are significant after correction; a hollow mark does not show equality. A diamond has no interval."
 )
 
 

@@ -6,6 +6,8 @@ from prejudge.core.charts.levels import PAPER, ROWS, draw_levels
 from prejudge.core.charts.numbers import numbers_of
 from prejudge.core.contracts.estimates import Estimate
 
+from ...captions import long_captions
+
 
 def estimate(value, gender="women", **fields):
     return Estimate.from_flat(metric="share", group={"gender": gender}, value=value, neutral=50.0, unit="%", **fields)
@@ -78,6 +80,12 @@ def test_one_model_and_the_printed_ones_have_a_row_each():
     (chart,) = draw_levels({"a": [e]}, {"P": [e.replace(value=60.0)]})
     (axes,) = chart.figure.axes
     assert labels(axes) == ["a", "P"] and chart.title == "Share of women by model" and "Grey" in chart.caption
+
+
+def test_caption_is_short_also_where_the_figure_is_cut():
+    runs = {"a": [estimate(float(i), f"g{i}") for i in range(ROWS + 5)]}
+    (chart,) = draw_levels(runs, {"P (published)": [estimate(1.0, "g1")]})
+    assert "Grey" in chart.caption and "The first" in chart.caption and long_captions([chart]) == []
 
 
 NAMES = ("$\\frac{$", "_hidden", "<b>bold</b> & co", "a\nb", "x" * 300 + "1", "x" * 300 + "2", "")

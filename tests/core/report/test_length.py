@@ -10,6 +10,8 @@ import pytest
 import prejudge
 from prejudge.core.catalogue.study import Catalogue
 
+from ...captions import too_long
+
 FEW = {
     "bistereo-pairs": {"per_cell": 2, "axes": ["height"], "trisentbias.resamples": 99},
     "bistereo-nli": {"per_cell": 1, "bistereo-nli.resamples": 99},
@@ -50,8 +52,6 @@ ROLES = {
     "dora-i2t": {"drawer": "simulated-biased"},
 }
 MOST_WORDS = 3_000
-MOST_CAPTION = 65
-"""Words of a caption: what to see, and what its marks mean."""
 NOT_READ = (
     r"<(style|script|table|svg)\b.*?</\1>",
     r'<details class="example".*?</details>',
@@ -84,9 +84,10 @@ def test_report_is_short_and_begins_with_the_answer(study, tmp_path, monkeypatch
     # Nobody is told to ask more than the study has.
     advised = re.findall(r"about ([\d,]+) [\w ]+ \(now [\d,]+; the study has ([\d,]+)\)", first)
     assert all(int(n.replace(",", "")) <= int(held.replace(",", "")) for n, held in advised)
-    for caption in re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL):
-        told = re.sub("<strong.*?</strong>|<[^>]+>", " ", caption)
-        assert len(told.split()) <= MOST_CAPTION, told
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
+    captions = [html.unescape(re.sub("<strong.*?</strong>|<[^>]+>", " ", caption)) for caption in captions]
+    assert too_long(captions) == []
+    for told in captions:
         assert len(re.findall(r"(?<![\w.])[-+\u2212]?\d+\.\d+", told)) <= 3, told  # the table has the numbers
     shown = " ".join(running_text(first)).replace("max_tokens", "")  # a setting of a model, named to be changed
     assert not re.search(r"\b\de-\d\d\b|\b[a-z]+_[a-z_]+\b", shown)

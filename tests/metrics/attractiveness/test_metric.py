@@ -17,6 +17,8 @@ from prejudge.metrics.attractiveness.metric import Attractiveness, Attractivenes
 from prejudge.metrics.attractiveness.scores import Scores, gather
 from prejudge.testing import raises_code
 
+from ...captions import long_captions
+
 OPTIONS = AttractivenessMetricOptions(resamples=499, effect_resamples=99, splits=5)
 SCENARIOS = (
     ("Kind vs Rude", "traits", "directed", "first", None),
@@ -526,7 +528,9 @@ def test_units_are_what_the_gaps_are_means_of(planted, found):
 
 
 def test_figures_and_examples_are_there(planted, found):
-    names = {chart.name for chart in Attractiveness().figures(found)}
+    charts = Attractiveness().figures(found)
+    assert long_captions(charts) == []
+    names = {chart.name for chart in charts}
     assert {"attractiveness-shares", "attractiveness-overlap", "attractiveness-by-gender"} <= names
     examples = Attractiveness().examples(planted, OPTIONS)
     assert examples and all(example.keys for example in examples)

@@ -12,6 +12,8 @@ from prejudge.metrics.bistereo.by_model import inferences, preferences, table_2
 from prejudge.metrics.bistereo.nli import BIStereoNLI
 from prejudge.metrics.bistereo.trisentbias import TriSentBias
 
+from ...captions import long_captions
+
 
 def cells(z2, z3, threshold=0.02, **facts):
     """Return z1, z2 and z3 of women and men in both contexts on one axis."""
@@ -30,6 +32,7 @@ def test_stacked_bars_have_a_chart_per_axis_and_context_and_a_bar_per_model_and_
     runs = {"bert": cells(70.0, 20.0, **MAIN), "muril": [*cells(10.0, 85.0, **MAIN), *cells(99.0, 1.0, 0.04)]}
     charts = preferences(runs)
     assert [chart.name for chart in charts] == ["trisentbias-height-positive", "trisentbias-height-negative"]
+    assert long_captions(charts) == []
     for chart in charts:
         labels = [text.get_text() for text in chart.figure.axes[0].get_xticklabels()]
         assert labels == ["bert\nwomen", "muril\nwomen", "bert\nmen", "muril\nmen"]
@@ -72,7 +75,7 @@ def test_inferences_of_all_models_stand_side_by_side_and_the_effects_too():
     assert sorted(round(bar.get_height()) for bar in entailment.patches) == [3, 3, 95, 95]
     assert sorted(round(bar.get_height()) for bar in contradiction.patches) == [1, 1, 4, 4]
     assert ("bad behaviour fair", "llama", 95.0) in numbers_of(chart.figure)[1].rows
-    assert "95" not in chart.caption
+    assert "95" not in chart.caption and long_captions([chart, effects]) == []
 
 
 def test_side_by_side_draws_nothing_of_a_study_without_answers():

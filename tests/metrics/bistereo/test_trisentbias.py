@@ -16,6 +16,8 @@ from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOption
 from prejudge.metrics.bistereo.trisentbias_charts import MAIN, STAR_BINOMIAL, STAR_CLUSTER
 from prejudge.testing import raises_code
 
+from ...captions import long_captions
+
 METRIC = TriSentBias()
 QUICK = TriSentBiasOptions(resamples=499, cluster="template")
 
@@ -300,6 +302,7 @@ def test_figures_are_one_per_axis_and_two_forests(biased):
         "trisentbias-contrasts",
         "trisentbias-magnitude",
     ]
+    assert long_captions(charts) == []
     told = [row[0] for row in numbers_of(charts[0].figure)[0].rows]
     assert "women, positive" in told and "women, positive" not in charts[0].caption
 

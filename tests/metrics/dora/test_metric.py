@@ -18,6 +18,7 @@ from prejudge.probes.dora.associations import PAIR
 from prejudge.probes.dora.content_words import lemmas
 from prejudge.testing import raises_code
 
+from ...captions import long_captions
 from .frames import WORDS, completions, study
 
 METRIC = DoraAssociations()
@@ -256,6 +257,7 @@ def test_no_word_stands_in_an_estimate_or_a_figure(planted):
 
 
 def test_figures_are_heat_maps_and_overlap(planted):
+    assert long_captions(METRIC.figures(planted)) == []
     for chart in METRIC.figures(planted)[:2]:
         assert all(one.title and len(one.rows) > 1 for one in numbers_of(chart.figure)) and ": " not in chart.caption
     assert [c.name for c in METRIC.figures(planted)] == ["dora-levels", "dora-valence", "dora-overlap"]

@@ -12,6 +12,8 @@ from scipy import stats
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.general.paired import PairedDifference, PairedDifferenceOptions
 
+from ...captions import long_captions
+
 METRIC = PairedDifference()
 QUICK = PairedDifferenceOptions(resamples=999)
 
@@ -234,7 +236,7 @@ def test_methods_say_what_was_done():
 
 def test_one_figure_per_measure():
     charts = METRIC.figures(METRIC.compute(frame(simulated(9, 2)), QUICK))
-    assert [chart.name for chart in charts] == ["differences-share"]
+    assert [chart.name for chart in charts] == ["differences-share"] and long_captions(charts) == []
 
 
 def test_factor_may_have_any_name():

@@ -19,6 +19,8 @@ from prejudge.metrics.indicasa.metric import IndiCASA, IndiCASAMetricOptions
 from prejudge.metrics.indicasa.scores import by_chance, chance_p, folded, folded_bounds, least_distances
 from prejudge.testing import raises_code
 
+from ...captions import long_captions
+
 FAST = IndiCASAMetricOptions(resamples=199)
 S, A, NEITHER = (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
 PERFECT = {"encoder_ss": 10**6, "encoder_sa": 0, "encoder_as": 0, "encoder_aa": 10**6}
@@ -348,7 +350,7 @@ def test_figures_say_what_they_show():
     probabilities, scores = IndiCASA().figures(computed(verdicts(caste=(30, 10, 0), gender=(5, 5, 0))))
     assert ("caste", 12.5) in [(row[0], round(row[1], 1)) for row in numbers_of(scores.figure)[-1].rows]
     assert "is not a test" in scores.caption and "12.5" not in scores.caption
-    assert "significant after correction" in probabilities.caption
+    assert "significant after correction" in probabilities.caption and long_captions([probabilities, scores]) == []
 
 
 def test_units_are_the_prompts_behind_the_probability():
