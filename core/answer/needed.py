@@ -28,7 +28,7 @@ from ..statistics.facets import OVER, WORDS
 
 LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
-NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent units"}
+NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent groups of answers"}
 """What the levels of a facet are called; else the facet's own name with an s."""
 KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
 """Columns of units that are no factors."""
@@ -154,11 +154,21 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> list
         settings = build_options(SMALLEST, type(smallest).options, alpha | stated)
         return smallest.compute(pl.concat(roles), settings)
 
-    return [
+    found = [
         _need(e, units.filter(*(pl.col(name) == level for name, level in e.group.items())), scores, finds)
         for e in finds(units, units, effects={measure: target})
         if any(f.startswith(NEEDED) for f in e.facts)
     ]
+    return [_renamed(need, estimates) for need in found]
+
+
+def _renamed(need: Need, estimates: Sequence[Estimate]) -> Need:
+    """Return the need with the study's own name of what a plan calls clusters, where all estimates have the same."""
+    over = {str(e.facts.get(OVER) or "") for e in estimates}
+    if len(over) > 1 or " x " in (name := over.pop()) or not name:
+        return need
+    facets = (facet._replace(name=name) if facet.name == CLUSTERS else facet for facet in need.facets)
+    return msgspec.structs.replace(need, facets=tuple(facets))
 
 
 def _units_of(scores: Scores, name: str) -> pl.DataFrame | None:
@@ -257,7 +267,7 @@ def _finds(need: Need, of: Estimate) -> str:
     if need.detectable is None:
         return ""
     if need.detectable >= _reach(of):
-        return "A run of this size finds no difference with 80 % power, however large it is."
+        return "A run of this size does not find a true difference with 80 % power, however large it is."
     return f"A run of this size finds a true difference of {distance(of, need.detectable)} or more with 80 % power."
 
 
@@ -271,6 +281,12 @@ def distance(of: Estimate, size: float) -> str:
     scaled = 100 * size if of.unit == SHARE else size
     unit = POINTS if of.unit in (SHARE, "%") else of.unit
     return f"{number(scaled, 0 if scaled.is_integer() else 1 if unit == POINTS else None)} {unit}".rstrip()
+
+
+def independent(e: Estimate, joint: str = "and") -> str:
+    """Return what counts as independent in an estimate, in words, such as `templates and words`."""
+    facets = str(e.facts.get(OVER) or CLUSTERS).split(" x ")
+    return f" {joint} ".join(dict.fromkeys(map(named, facets)))
 
 
 def named(facet: str) -> str:

@@ -13,7 +13,7 @@ from ..contracts.sizes import SURE, State, over
 from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
 from ..scoring.score import Scores
 from ..statistics.facets import OVER, population
-from .needed import advice, distance, in_words, named, need_of
+from .needed import advice, distance, in_words, independent, need_of
 from .records import Number, Reply, Row
 from .verdicts import small_of, state_of, undone
 
@@ -21,10 +21,11 @@ MOST_ROWS = 6
 LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
-    Caveat.NO_VARIATION: "All independent units agree, so no interval can be computed, and the run does not tell how "
-    "much more data would decide.",
-    Caveat.ONE_CLUSTER: "It rests on a single independent unit, so there is no interval and no test.",
+    Caveat.NO_VARIATION: "The value is the same for all {what}, so no interval can be computed, and the run does not "
+    "tell how much more data would decide.",
+    Caveat.ONE_CLUSTER: "The answers cover fewer than two {what}, so there is no interval and no test.",
 }
+FEW = frozenset({Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS})
 
 
 class Asked(NamedTuple):
@@ -247,9 +248,9 @@ def _away(e: Estimate) -> float:
 def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None, paired: bool) -> Iterator[str]:
     """Yield how much more would decide: for the size that counts as small, or else for the value that was found."""
     if floor := next((e for e in known if Caveat.P_FLOOR in e.caveats), None):
-        over, p = str(floor.facts.get(OVER, "")).split(" x "), floor.facts.get(SMALLEST_P)
-        what = " and ".join(named(one) for one in over if one) or "clusters"
-        yield FLOOR.format(what=what, least=f" below {p_value(p)}" if isinstance(p, float) else " small enough")
+        p = floor.facts.get(SMALLEST_P)
+        least = f" below {p_value(p)}" if isinstance(p, float) else " small enough"
+        yield FLOOR.format(what=independent(floor), least=least)
     if question.counts:
         return
     undecided = [e for e in known if state_of(question, e) is State.OPEN]
@@ -271,11 +272,12 @@ def _cautions(question: Question, known: Sequence[Estimate], state: State) -> It
     elif changed:
         yield f"The missing answers could change this in {len(changed)} of these {counted(len(decided), 'group')}."
     told = {caveat for e in known for caveat in e.caveats}
-    yield from (words for caveat, words in NO_INTERVAL.items() if any(caveat in e.caveats for e in known[:1]))
+    for e in known[:1]:
+        yield from (words.format(what=independent(e)) for caveat, words in NO_INTERVAL.items() if caveat in e.caveats)
     if Caveat.ONE_LEVEL in told:
-        yield "One of the things that it should hold for was asked about in a single version, so it holds for that one."
-    if told & {Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS}:
-        yield "The interval rests on few independent units, and may be too narrow."
+        yield "Something that should vary had one version only, such as one template or wording: it holds for that one."
+    if few := next((e for e in known if FEW.intersection(e.caveats)), None):
+        yield f"The interval rests on few {independent(few, 'or')}, and may be too narrow."
 
 
 def questions_over(estimates: Mapping[str, Sequence[Estimate]], headline: Sequence[Estimate]) -> list[Estimate]:

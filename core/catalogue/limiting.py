@@ -189,7 +189,7 @@ class LimitedStage(Stage):
         told = f"{drawn.units:,} of {drawn.of:,} units ({' and '.join(self.limit.unit)})"
         by = f", at most {drawn.each:,} of each of {cells:,} cells ({', '.join(self.limit.cells)})" if cells > 1 else ""
         least, most = min(drawn.sizes), max(drawn.sizes)
-        uneven = f" Whole cells have from {least:,} to {most:,}, so that values over all cells weigh them otherwise."
+        uneven = f" In the whole study cells have {least:,} to {most:,} units, so their weights differ from those here."
         return part_words(self.limit, f"{told}{by}, drawn by a fixed rule") + (uneven if least < most else "")
 
 

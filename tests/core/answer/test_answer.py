@@ -146,7 +146,7 @@ def test_need_is_told_by_facet_or_by_all():
     assert "15.1 percentage points or more" in one and "about 631 templates (now 60)" in one
     both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
     assert "4.2 times as many templates (now 60) and words (now 119)" in both
-    assert "no difference with 80 % power" in in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, small=True)
+    assert "not find a true difference with 80 % power" in in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, small=True)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_group_that_differs_as_much_but_is_not_significant_is_named():
     assert "old" in alike and "20.0 percentage points" in alike and "not decided" in alike
     error = 22 / stats.norm.ppf(0.975)
     times = ((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * error / 20) ** 2 / 1.0
-    assert f"about {math.ceil(10 * times)} independent units (now 10)" in need
+    assert f"about {math.ceil(10 * times)} independent groups of answers (now 10)" in need
     assert "1 other group" in other and SURE in other
 
 

@@ -157,7 +157,8 @@ def test_clusters_that_are_needed_find_the_limit_with_80_percent_power(scores, c
     """Of a metric that states no units, by the interval: `room` is 2.8 standard errors away with so many clusters."""
     found, outcome = state(scores, f"metric = 'bias'\n{check}", estimate(low=3.0, high=7.0, clusters=40))
     assert found is State.OPEN and outcome.needed in outcome.told
-    needed = int(re.search(r"about ([\d,]+) independent units \(now 40\)", outcome.told).group(1).replace(",", ""))
+    told = re.search(r"about ([\d,]+) independent groups of answers \(now 40\)", outcome.told)
+    needed = int(told.group(1).replace(",", ""))
     error, reach = 2 / stats.norm.ppf(0.975), stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
     assert reach * error * math.sqrt(40 / needed) <= room < reach * error * math.sqrt(40 / (needed - 1))
 
