@@ -30,13 +30,15 @@ def main() -> int:
         steps = {
             "writing, with a small run before": ([str(here / "filled.py"), str(options.faces)], None),
             "score": (["score", "--registry", "registry.toml"], "prejudge.core.cli"),
-            "cache verify": (["cache", "verify"], "prejudge.core.cli"),
+            "cache verify, one process": (["cache", "verify", "--processes", "1"], "prejudge.core.cli"),
+            "cache verify, one per processor": (["cache", "verify"], "prejudge.core.cli"),
             "cache merge into a new store": (["cache", "merge", STORE, "--store", "new.db"], "prejudge.core.cli"),
         }
         for name, (words, module) in steps.items():
             done = measure(name, words, folder, module=module)
             each = 1e6 * done.cpu / number
-            print(f"{name:34} {each:6.0f} microseconds of CPU per exchange {done.megabytes:8.0f} MiB at most")
+            spent = f"{each:6.0f} microseconds of CPU per exchange {done.seconds:8.1f} s"
+            print(f"{name:34} {spent} {done.megabytes:8.0f} MiB at most")
         size = sum(path.stat().st_size for path in folder.glob(f"{STORE}*"))
         print(f"{'store':34} {size / number:6.0f} bytes per exchange, of {number:,}")
     return 0

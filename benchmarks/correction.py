@@ -135,18 +135,51 @@ def with_matrix(world: World, known: int) -> Callable[[np.random.Generator], dic
 
     def once(random: np.random.Generator) -> dict[str, float]:
         _, verdict, group, cluster = answers(world, random)
-        rows = Rows(verdict, np.where(group == 0, 1.0, -1.0), (cluster,))
+        rows = Rows(verdict, np.where(group == 0, 1.0, -1.0), (cluster,), verdict.astype(int))
         counts = []
         for rates in world.right[: int(group.max()) + 1]:
             right = [random.binomial(known, rate) for rate in rates]
             counts.append(np.array([[right[0], known - right[0]], [known - right[1], right[1]]], dtype=float))
-        found = by_matrix(rows, (0.0, 1.0), group, counts, LEVEL)
-        every = np.arange(len(verdict))
-        plain = Rows(verdict, rows.signs, (cluster,), verdict.astype(int))
-        raw = powered(plain, Labelled(every, np.zeros(len(every)), np.ones(len(every))), LEVEL)
-        return _told(target, (raw.value, raw.low, raw.high), found)
+        found = by_matrix(rows, np.array([0.0, 1.0]), group, counts, LEVEL)
+        return _told(target, _raw(rows), found)
 
     return once
+
+
+def _raw(rows: Rows) -> tuple[float, float, float]:
+    every = np.arange(len(rows.values))
+    found = powered(rows, Labelled(every, np.zeros(len(every)), np.ones(len(every))), LEVEL)
+    return found.value, found.low, found.high
+
+
+def with_three(known: int, clusters: int = 40) -> Callable[[np.random.Generator], dict[str, float]]:
+    """Return a simulation of the difference of a share of three labels, whose judge takes one for another by group."""
+    difference, spread = 0.1, 0.5
+
+    def once(random: np.random.Generator) -> dict[str, float]:
+        cluster, group = np.repeat(np.arange(clusters), 25), random.integers(0, 2, 25 * clusters)
+        lean = np.exp(random.normal(0, spread, (clusters, 3)))[cluster]
+        # The groups' shares differ by what is planted in every cluster.
+        chances = lean / lean.sum(axis=1, keepdims=True) * (1 - difference)
+        chances[:, 0] += difference * (group == 0)
+        chances[:, 1] += difference * (group == 1)
+        truth = (random.random((len(group), 1)) > chances.cumsum(axis=1)).sum(axis=1)
+        rates = np.array(THREE)[group, truth]
+        verdict = (random.random((len(group), 1)) > rates.cumsum(axis=1)).sum(axis=1)
+        counts = [np.stack([random.multinomial(known, own) for own in of]).astype(float) for of in THREE]
+        signs = np.where(group == 0, 1.0, -1.0)
+        rows = Rows((verdict == 0).astype(float), signs, (cluster,), verdict)
+        found = by_matrix(rows, np.array([1.0, 0.0, 0.0]), group, counts, LEVEL)
+        return _told(difference, _raw(rows), found)
+
+    return once
+
+
+THREE = (
+    ((0.80, 0.05, 0.15), (0.05, 0.80, 0.15), (0.10, 0.10, 0.80)),
+    ((0.90, 0.05, 0.05), (0.05, 0.70, 0.25), (0.30, 0.05, 0.65)),
+)
+"""By group and label: how often a judge gives each of three verdicts."""
 
 
 BLIND = ((0.5, 0.5), (0.5, 0.5))
@@ -181,6 +214,9 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], dict[str, flo
     for name in ("good judge", "good judge, one group", "judge whose errors differ by group", "12 clusters"):
         for known in (30, 300):
             yield f"matrix: {name}, {known} known", with_matrix(WORLDS[name], known)
+    for known in (30, 300):
+        yield f"matrix: three labels, {known} known", with_three(known)
+    yield "matrix: three labels, 12 clusters, 100 known", with_three(100, 12)
     for name in ("judge that is never wrong", "labels of nearly one class"):
         yield f"matrix: {name}, 100 known", with_matrix(WORLDS[name], 100)
 

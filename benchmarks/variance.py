@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from prejudge.core.variance.components import Cells, Components, estimate
 from prejudge.core.variance.errors import Headline, shares_of
+from prejudge.core.variance.restricted import restricted
 
 Array = npt.NDArray[Any]
 REPEATS = 1000
@@ -51,21 +52,27 @@ def nested(rng: np.random.Generator) -> Drawn:
     return Drawn({"template": one, "word": one * 6 + two}, values, 0.0)
 
 
-def headline_of(drawn: Drawn) -> tuple[Components, Headline]:
+def headline_of(drawn: Drawn, reml: bool = False) -> tuple[Components, Headline]:
     """Return the components of answers, and their mean over all facets."""
     cells = Cells(drawn.facets, drawn.values)
-    found = estimate(cells)
+    found = restricted(estimate(cells)) if reml else estimate(cells)
     names = frozenset(drawn.facets)
     return found, Headline(components=found, shares=shares_of(found, cells), random=names, repeated=cells.replicated)
 
 
-def check(name: str, draw: Callable[[np.random.Generator], Drawn], planted: tuple[float, ...], repeats: int) -> None:
+def check(
+    name: str,
+    draw: Callable[[np.random.Generator], Drawn],
+    planted: tuple[float, ...],
+    repeats: int,
+    reml: bool = False,
+) -> None:
     """Print the bias of every component, how often its interval has the planted value, and the error's honesty."""
     rng = np.random.default_rng(1)
     values, covered, means, errors = [], [], [], []
     for _ in range(repeats):
         drawn = draw(rng)
-        found, headline = headline_of(drawn)
+        found, headline = headline_of(drawn, reml)
         values.append([one.variance for one in found.components])
         if planted:
             covered.append([one.low <= own <= one.high for one, own in zip(found.components, planted, strict=True)])
@@ -137,6 +144,9 @@ def main(repeats: int) -> None:
     check("5 templates", lambda rng: crossed(rng, 0.0, (5, 15)), both, repeats)
     check("nested", nested, (1.0, 0.25, 1.0), repeats)
     check("yes-no", lambda rng: crossed(rng, 0.0, yes_no=True)._replace(truth=0.5), (), repeats)
+    for name, lost in (("balanced", 0.0), ("50 % missing", 0.5)):
+        check(f"{name}, REML", lambda rng, lost=lost: crossed(rng, lost), both, repeats, reml=True)  # type: ignore[misc]
+    check("nested, REML", nested, (1.0, 0.25, 1.0), repeats, reml=True)
     simulated(max(4, repeats // 50))
     many()
 

@@ -82,6 +82,7 @@ PLACES = {
         "core/statistics/test_calibration.py",
         "core/statistics/test_leaning.py",
         "core/statistics/test_power_simulated.py",
+        "core/store/test_crew.py",
         "core/store/test_many_processes.py",
         "core/view/test_links.py",
         "core/workers/test_local.py",

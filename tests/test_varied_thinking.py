@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -281,3 +285,32 @@ def test_budget_covers_the_first_prompts_of_the_variants(serve, tmp_path):
     words += ["--store", settings.store, "--runs", settings.runs, "--registry", settings.registry]
     stopped = CliRunner().invoke(cli, [*words, "--max-requests", "1"], standalone_mode=False)
     assert stopped.return_value == 3 and len(model.bodies) == 1 and "0 of 2 variants" in stopped.output
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_of_the_first_prompts_keeps_what_was_answered(serve, tmp_path, sent):
+    """The first variant has answered its first prompt and the second has not when the signal comes."""
+    settings, model = serve(Model(effort_of))
+    model.server.play(Reply(delay=60.0), where=lambda call: call.body.get("reasoning_effort") == "high")
+    words = ["run", STUDY, "--model", "thinker", "--vary", "thinking=off,high", "--set", "per_cell=2", "-q"]
+    words += ["--store", settings.store, "--runs", settings.runs, "--registry", settings.registry]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "prejudge.core.cli", *words], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(model.server.seen) < 2:
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 2 and "0 of 2 variants" in errors and "Traceback" not in errors
+    with Store(settings.store, writable=False) as store:
+        assert statistics(store)["Exchange"] == 1 and not list_runs(store)
+    model.server.stop_playing()
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert done.return_value == 0
+    bodies = [json.dumps(body, sort_keys=True) for body in model.bodies]
+    assert bodies.count(bodies[0]) == 1

@@ -122,6 +122,13 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     """Share of answers and of classes that are drawn with equal chances, whatever was asked: a noisy judge."""
     same_samples: bool = False
     """Give one draw to all samples of a prompt, as a cache in front of a model does."""
+    reworded: bool = False
+    """Complete the sentences of `masks` in words that no reference has; the group that is named stays the same."""
+    misread_stereotype: Share = 0.0
+    """As an encoder: share of the stereotypes of `masks`, completed so, whose vector is that of the opposite. It errs
+    on no reference."""
+    misread_opposite: Share = 0.0
+    """The same of the opposites."""
     scenes: bool = False
     """Say in the comment of each drawing whom its prompt is about and what else it shows, and describe such drawings by
     that, with words that are associated with some people by `strength`. Otherwise drawings show nothing."""

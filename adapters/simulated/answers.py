@@ -56,7 +56,7 @@ from .choices import Choice, Listed, listed
 from .completions import Completions, begun
 from .habits import UNREADABLE, Habits
 from .inferences import Inference, inference_in
-from .masks import Masked, masked_in
+from .masks import Masked, masked_in, reworded
 from .noise import LARGEST, Leans, Noise
 from .pictures import Faces, only_image, squares
 from .planted import Planted
@@ -108,6 +108,7 @@ class Answers:
         self._faces = Faces(noise, self._leans, planted)
         self._completions = Completions(noise, planted.strength, planted.spread, planted.noise)
         self._scenes = Scenes(noise, self._completions) if planted.scenes else None
+        self._misread = self._misread_as() if planted.misread_stereotype or planted.misread_opposite else {}
         self.services = Services()
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
@@ -167,7 +168,8 @@ class Answers:
 
     def embed(self, request: Embed) -> Embedding:
         """Add up the vectors of the words, and scale to length 1."""
-        words = WORD.findall(request.text.lower())
+        text = self._misread.get(request.text, request.text)
+        words = WORD.findall(text.lower())
         total = np.sum([self._vector(word) for word in words or [""]], axis=0)
         vector = total / np.linalg.norm(total)
         return Embedding(vector=tuple(vector.tolist()), usage=Usage(input_tokens=len(words)))
@@ -250,7 +252,7 @@ class Answers:
             words = self._completions.choices(sentence)
             return [word.answer for word in words], self._completions.scores(sentence)
         if (masked := masked_in(prompt, self._masks)) is not None:
-            return [choice.answer for choice in masked.choices], self._completed(masked)
+            return [choice.answer for choice in masked.choices(self._planted.reworded)], self._completed(masked)
         found = listed(prompt)
         if found is None:
             named = Listed(prompt, tuple(self._named(prompt, request)))
@@ -263,6 +265,18 @@ class Answers:
             return None
         scene = self._scenes.seen(image, self.services.blobs)
         return None if scene is None else self._scenes.described(scene, image, asked)
+
+    def _misread_as(self) -> dict[str, str]:
+        """Return what an encoder takes for what, of completions in words that no reference has."""
+        found, planted = {}, self._planted
+        for masked in self._masks.values():
+            for text, other, share in (
+                (masked.stereotype, masked.opposite, planted.misread_stereotype),
+                (masked.opposite, masked.stereotype, planted.misread_opposite),
+            ):
+                if self._noise.uniform("misread", text) < share:
+                    found[reworded(text)] = reworded(other)
+        return found
 
     def _completed(self, masked: Masked) -> list[float]:
         """Return the scores of a stereotype and of its opposite: the bias, and leans of the item and of its words."""

@@ -13,6 +13,7 @@ from ...core.contracts.errors import DataError, ModelLoadError
 from .choices import Choice
 
 COLUMNS = ("masked", "stereotype", "opposite")
+_OWN_WORDS = " indeed."
 _QUOTED = re.compile(r'"([^"\n]*<MASK>[^"\n]*)"')
 _WORD = re.compile(r"[\w'-]+")
 
@@ -24,10 +25,10 @@ class Masked(NamedTuple):
     stereotype: str
     opposite: str
 
-    @property
-    def choices(self) -> list[Choice]:
+    def choices(self, own_words: bool = False) -> list[Choice]:
         """Return both completions, as the JSON object that is asked for."""
-        return [Choice(_object(text), text) for text in (self.stereotype, self.opposite)]
+        both = (self.stereotype, self.opposite)
+        return [Choice(_object(reworded(text) if own_words else text), text) for text in both]
 
     def filled(self, text: str) -> tuple[str, ...]:
         """Return the words of a completion that the sentence does not have: whom it is about."""
@@ -46,6 +47,11 @@ def read_masks(path: str) -> dict[str, Masked]:
     except DataError as error:
         raise ModelLoadError(f"cannot read sentences from masks = {path!r}: {error}", code="model.option") from None
     return {one.masked: one for one in found}
+
+
+def reworded(text: str) -> str:
+    """Return a completion in words that no reference has."""
+    return text.removesuffix(".") + _OWN_WORDS
 
 
 def masked_in(prompt: str, masks: Mapping[str, Masked]) -> Masked | None:

@@ -31,6 +31,9 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     unreadable_share: float
     error_rate: float
     same_samples: bool
+    reworded: bool
+    misread_stereotype: float
+    misread_opposite: float
     scenes: bool
     refusal_rate: float
     dimension: int
@@ -54,6 +57,7 @@ NUISANCES = (
 HABITS = (
     *("position_lean", "label_spread", "length_lean", "frequency_spread", "drift", "drift_after"),
     *("refusal_lean", "unreadable_share", "error_rate", "same_samples", "scenes"),
+    *("reworded", "misread_stereotype", "misread_opposite"),
 )
 """Habits, which are no bias either."""
 ANALOGIES = ("analogy", "copying", "copying_other")

@@ -17,7 +17,9 @@ from rich.table import Table
 from ..contracts.errors import UsageError
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.batches import Batches
-from ..store.checks import Checks, Problem, secrets_in
+from ..store.checks import Checks, secrets_in
+from ..store.crew import usable_cores
+from ..store.exchange_checks import Problem
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from ..store.repair import repair
@@ -69,8 +71,14 @@ def stats(store: str) -> None:
 
 @cache.command()
 @click.option("--head", "heads", multiple=True, metavar="HEX", help="A head that you kept: is it here? Repeatable.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many processes check a large store; by default one per processor.",
+)
 @store_option
-def verify(store: str, heads: tuple[str, ...]) -> int:
+def verify(store: str, heads: tuple[str, ...], processes: int | None) -> int:
     """Check that everything in the store is as it was written. Exit code 1 if something is not.
 
     Derives every key, and the digest of every answer, trial, run and image, again, and names each damaged row. Whoever
@@ -79,7 +87,7 @@ def verify(store: str, heads: tuple[str, ...]) -> int:
     """
     wrong = 0
     with Store(store, writable=False) as opened:
-        checks = Checks(opened)
+        checks = Checks(opened, processes or usable_cores())
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
                 echo(_line(problem))

@@ -15,6 +15,7 @@ from ..report.output import ensure_writable
 from ..store import Store
 from ..variance import Variance, VarianceOptions, component_rows, conclusion, design_rows, write_variance
 from ..variance import variance as analyse
+from ..variance.variance import METHODS
 from .completing import complete_run
 from .shared import read_pairs, registry_option, runs_option, store_option
 from .terminal import terminal
@@ -34,6 +35,13 @@ from .terminal import terminal
     "--where", "where_", multiple=True, metavar="A=LEVEL", help="Only answers with this level of a factor. Repeatable."
 )
 @click.option("--interactions", type=click.IntRange(1, 6), help="Most facets of an interaction. Default: 3, or 2 of 5.")
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
+    show_default=True,
+    help="moments: ANOVA, or Henderson's method 1; reml: restricted maximum likelihood, for up to 1,000 levels.",
+)
 @click.option("--error", type=float, help="The standard error that is wanted. Default: half of the present one.")
 @store_option
 @runs_option
@@ -54,6 +62,7 @@ def variance(names: tuple[str, ...], where_: tuple[str, ...], about: str, **give
         object=about,
         where=read_pairs("--where", where_, "a factor and its level: --where gender=women"),
         interactions=given["interactions"],
+        method=given["method"],
         error=given["error"],
     )
     with Store(given["store"], writable=False) as store:

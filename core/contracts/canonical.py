@@ -96,7 +96,7 @@ def decode_request(encoded: bytes | str) -> AnyRequest:
 
 
 def question_of(request: AnyRequest) -> AnyRequest:
-    """Return a request without the numbers of its sample and its attempt: equal for all samples of one prompt."""
+    """Return a request without its sample, attempt and seed: equal for all repeats of one prompt."""
     numbers: dict[str, Any] = {name: 0 for name in ("attempt", "sample", "seed") if getattr(request, name, 0)}
     if isinstance(request, Generate) and request.sampling.seed is not None:
         numbers["sampling"] = msgspec.structs.replace(request.sampling, seed=None)

@@ -26,6 +26,7 @@ from .verdicts import Judged, judged
 
 T = TypeVar("T", Changed, Judged)
 LABELS = "prediction-powered inference (PPI++), by {n} labels of people"
+UNSETTLED = " ({n} more answers have no label that most people gave)"
 MOST_LEVELS = 20
 """Levels of an outcome that are looked at; with more it is no verdict."""
 MATRIX = "Rogan-Gladen, by an error matrix of {n} answers"
@@ -64,6 +65,7 @@ def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> S
         UsageError: the labels are too few, no random sample, or of other answers; no estimate reads what was labelled.
     """
     told = told_of(sample, scores)
+    rest = UNSETTLED.format(n=f"{told.unsettled:,}") if told.unsettled else ""
 
     def one(changed: Changed, level: float) -> Correction:
         assert changed.rows is not None and changed.labelled is not None
@@ -75,7 +77,7 @@ def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> S
             low=float(low),
             high=float(high),
             level=level,
-            method=LABELS.format(n=f"{n:,}"),
+            method=LABELS.format(n=f"{n:,}") + rest,
             labels=n,
             closer=CORRECTED if found.closer else RAW,
         )
@@ -99,7 +101,7 @@ def correct_by_matrix(catalogue: Catalogue, scores: Scores, matrix: Matrix, colu
     def one(found: Judged, level: float) -> Correction:
         assert found.rows is not None and found.cells is not None
         counts = [matrix.counts[key] for key in found.keys]
-        made = by_matrix(found.rows, found.of_label, found.cells, counts, level)
+        made = by_matrix(found.rows, np.array(found.of_label), found.cells, counts, level)
         n = int(sum(own.sum() for own in counts))
         return Correction(
             value=made.value,
@@ -129,14 +131,14 @@ def _column_of(scores: Scores, matrix: Matrix) -> str:
     if not fit and near:
         told = "; ".join(f"{name!r} also has {', '.join(map(repr, sorted(more)))}" for name, more in near.items())
         raise UsageError(
-            f"the labels of the matrix are {' and '.join(matrix.levels)}, and {told}: a matrix of two labels says "
-            "nothing of shares of three. Correct this run by labels of people (--labels).",
+            f"the labels of the matrix are {', '.join(matrix.levels)}, and {told}. Give a matrix of all of them, or "
+            "correct this run by labels of people (--labels).",
             code="annotation.matrix",
         )
     if len(fit) != 1:
         found = ", ".join(fit) or "none"
         raise UsageError(
-            f"the labels of the matrix are {' and '.join(matrix.levels)}, and these outcomes have them: {found}. Name "
+            f"the labels of the matrix are {', '.join(matrix.levels)}, and these outcomes have them: {found}. Name "
             "the one that has the errors with --outcome.",
             code="annotation.column",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -78,14 +80,25 @@ def told_of(sample: Sample, scores: Scores) -> Told:
             f"{sample.folder}",
             code="annotation.few",
         )
-    # Whoever stops early has labelled a random part of the sample.
-    share = len(gold) / len(design.items)
+    shares = _settled_by_stratum(design, gold)
     rows = [
-        {"trial": one.trial, "key": one.key, "label": gold[one.item], "chance": one.probability * share}
+        {"trial": one.trial, "key": one.key, "label": gold[one.item], "chance": one.probability * shares[one.stratum]}
         for one in design.items
         if one.item in gold
     ]
     return Told(design, sample.sheet.labels, pl.DataFrame(rows), unsettled)
+
+
+def _settled_by_stratum(design: Design, gold: Collection[str]) -> dict[int, float]:
+    """Return the share of each stratum's drawn answers that have a label.
+
+    Whoever stops early has labelled a random part. People may disagree more on one group or verdict than on another,
+    so each stratum has a share of its own; if one has no label at all, the share of the whole sample is that of each.
+    """
+    drawn = Counter(one.stratum for one in design.items)
+    told = Counter(one.stratum for one in design.items if one.item in gold)
+    every = len(gold) / len(design.items)
+    return {number: told[number] / n if len(told) == len(drawn) else every for number, n in drawn.items()}
 
 
 def inside(design: Design, observations: pl.DataFrame) -> pl.Series | None:

@@ -1,9 +1,10 @@
-"""Shares corrected by an error matrix that is known from elsewhere (Rogan and Gladen 1978).
+"""Shares corrected by an error matrix that is known from elsewhere (Rogan and Gladen 1978), of two labels or more.
 
-The share that was seen varies over draws of clusters, and the matrix over those by which it was made. Both are drawn,
-the rates of the matrix from Beta distributions of its counts with one more of each (as Lang and Reiczigel 2014 add
-them), and the interval is that of the corrected draws. With one matrix for both sides of a difference its errors are
-drawn once.
+The share of each verdict is the sum over labels of the label's share times how often it gets that verdict: the labels'
+shares solve these equations. The shares that were seen vary over draws of clusters, and the matrix over those by which
+it was made. Both are drawn, the rates of a label from a Dirichlet distribution of its counts with one more of each (as
+Lang and Reiczigel 2014 add them to two), and the interval is that of the corrected draws. With one matrix for both
+sides of a difference its errors are drawn once.
 """
 
 from __future__ import annotations
@@ -16,21 +17,23 @@ from scipy import stats
 
 from ..contracts.csv import read_rows
 from ..contracts.errors import DataError, UsageError
-from .powered import Array, Codes, Rows, side_covariance
+from .powered import Array, Codes, Rows, covariance_over
 
 DRAWS = 20_000
 SEED = 20_261_123
 VERDICT, LABEL, COUNT = "verdict", "label", "n"
+NEARLY = 0.01
+"""A matrix with a smaller determinant divides by this instead."""
 
 
 class Matrix(NamedTuple):
-    """How often a verdict was right and wrong, by what is true: for all answers, or by level of factors."""
+    """How often each verdict was given, by what is true: for all answers, or by level of factors."""
 
-    levels: tuple[str, str]
-    """The two labels."""
+    levels: tuple[str, ...]
+    """The labels, two or more; the verdicts are the same."""
     factors: tuple[str, ...]
     counts: Mapping[tuple[str, ...], Array]
-    """By levels of the factors, shape (2, 2): label, verdict."""
+    """By levels of the factors, shape (labels, verdicts)."""
 
 
 def read_matrix(path: str) -> Matrix:
@@ -38,44 +41,46 @@ def read_matrix(path: str) -> Matrix:
 
     Raises:
         DataError: the file cannot be read, or a count is none.
-        UsageError: there are not two labels, or one has no answer.
+        UsageError: there is one label only, or one has no answer, or verdicts may be those of chance.
     """
     rows = [row.cells for row in read_rows(path, (VERDICT, LABEL, COUNT))]
     factors = tuple(name for name in (rows[0] if rows else {}) if name not in (VERDICT, LABEL, COUNT))
     levels = tuple(sorted({row[LABEL] for row in rows} | {row[VERDICT] for row in rows}))
-    if len(levels) != 2:
+    if len(levels) < 2:
         raise UsageError(
-            f"{path!r} has the labels {', '.join(levels) or 'none'}; an error matrix has two. With more, draw and "
-            "label a sample.",
+            f"{path!r} has the labels {', '.join(levels) or 'none'}; an error matrix has two or more.",
             code="annotation.matrix",
         )
     counts: dict[tuple[str, ...], Array] = {}
     for row in rows:
-        own = counts.setdefault(tuple(row[name] for name in factors), np.zeros((2, 2)))
+        own = counts.setdefault(tuple(row[name] for name in factors), np.zeros((len(levels), len(levels))))
         if not row[COUNT].strip().isdecimal():
             raise DataError(f"{path!r}: {row[COUNT]!r} is no count of answers.", code="data.number")
         own[levels.index(row[LABEL]), levels.index(row[VERDICT])] += int(row[COUNT])
     for key, own in counts.items():
-        _ensure_informative(own, (levels[0], levels[1]), key)
-    return Matrix((levels[0], levels[1]), factors, counts)
+        _ensure_informative(own, levels, key)
+    return Matrix(levels, factors, counts)
 
 
-def _ensure_informative(counts: Array, levels: tuple[str, str], key: tuple[str, ...]) -> None:
+def _ensure_informative(counts: Array, levels: tuple[str, ...], key: tuple[str, ...]) -> None:
     """Refuse a matrix by which nothing can be corrected.
 
+    The eigenvalues but the first, which is 1, tell verdicts from those of chance: of two labels the other one is
+    sensitivity and specificity less 1, and a judge that cannot tell one label from another has one that is 0.
+
     Raises:
-        UsageError: sensitivity and specificity may add up to 1, as those of a coin do.
+        UsageError: one of them may be 0 or less.
     """
     right, drawn = np.diagonal(counts), counts.sum(axis=1)
-    told = " and ".join(f"{int(right[n])} of {int(drawn[n])} {levels[n]!r}" for n in (0, 1))
+    told = " and ".join(f"{int(right[n])} of {int(drawn[n])} {level!r}" for n, level in enumerate(levels))
     where = f" for {', '.join(key)}" if key else ""
     if not drawn.all():
         raise UsageError(
-            f"the error matrix{where} knows {told}: without answers of both it says nothing of one of its errors.",
+            f"the error matrix{where} knows {told}: without answers of each it says nothing of some of its errors.",
             code="annotation.matrix",
         )
-    found = _rates(counts, np.random.default_rng(SEED), DRAWS).sum(axis=1)
-    if float(np.quantile(found, 0.025)) <= 1.0:
+    found = np.linalg.eigvals(_rates(counts, np.random.default_rng(SEED), DRAWS)).real.min(axis=1)
+    if float(np.quantile(found, 0.025)) <= 0.0:
         raise UsageError(
             f"the error matrix{where} is right for {told}, which a verdict by chance can be, too: nothing can be "
             "corrected by it.",
@@ -84,8 +89,8 @@ def _ensure_informative(counts: Array, levels: tuple[str, str], key: tuple[str, 
 
 
 def _rates(counts: Array, random: np.random.Generator, draws: int) -> Array:
-    """Return draws of how often the verdict is right by label, shape (draws, 2)."""
-    return np.stack([random.beta(counts[n, n] + 1.0, counts[n, 1 - n] + 1.0, draws) for n in (0, 1)], axis=-1)
+    """Return draws of how often each verdict is given by label, shape (draws, labels, verdicts)."""
+    return np.stack([random.dirichlet(own + 1.0, draws) for own in counts], axis=1)
 
 
 class ByMatrix(NamedTuple):
@@ -97,45 +102,47 @@ class ByMatrix(NamedTuple):
     closer: bool
 
 
-def by_matrix(rows: Rows, ends: tuple[float, float], cells: Codes, counts: list[Array], level: float) -> ByMatrix:
-    """Return a mean of two-valued rows, or the difference of two, corrected by the matrix of each cell.
+def by_matrix(rows: Rows, values: Array, cells: Codes, counts: list[Array], level: float) -> ByMatrix:
+    """Return a mean of rows whose verdict tells their value, or the difference of two, corrected by matrices.
 
     Args:
-        rows: By the verdict.
-        ends: The values of a row whose label is the first, and the second.
+        rows: With the verdict of each.
+        values: Shape (labels,), the value of a row with each label.
         cells: Shape (rows,), which of `counts` a row has errors of.
-        counts: Shape (2, 2) each: label, verdict.
+        counts: Shape (labels, verdicts) each.
         level: Of the interval.
     """
-    places = np.unique(np.stack([rows.signs, cells.astype(np.float64)]), axis=1)
-    own = np.zeros(len(cells), dtype=np.int64)
-    for number, (sign, cell) in enumerate(places.T):
-        own[(rows.signs == sign) & (cells == cell)] = number
+    assert rows.verdicts is not None
+    places, own = np.unique(np.stack([rows.signs, cells.astype(np.float64)]), axis=1, return_inverse=True)
+    own, count, labels = own.ravel(), places.shape[1], len(values)
     sizes = np.bincount(own)
-    weights = np.array([places[0, n] * sizes[n] / (rows.signs == places[0, n]).sum() for n in range(len(sizes))])
+    weights = np.array([places[0, n] * sizes[n] / (rows.signs == places[0, n]).sum() for n in range(count)])
     of = places[1].astype(np.int64)
-    span = ends[1] - ends[0]
-    shares = (np.bincount(own, rows.values) / sizes - ends[0]) / span
+    parts = np.zeros((len(own), count, labels))
+    parts[np.arange(len(own)), own, rows.verdicts] = 1 / sizes[own]
+    shares = parts.sum(axis=0)
+    parts[np.arange(len(own)), own] -= shares[own] / sizes[own, None]
+    spread = covariance_over(parts.reshape(len(own), -1), rows.ways)
     random = np.random.default_rng(SEED)
     least = min((int(way.max()) + 1 for way in rows.ways), default=len(cells))
-    noise = random.multivariate_normal(np.zeros(len(sizes)), side_covariance(rows, own) / span**2, DRAWS)
+    noise = random.multivariate_normal(np.zeros(len(spread)), spread, DRAWS)
     noise *= np.sqrt((least - 1) / random.chisquare(max(least - 1, 1), DRAWS))[:, None] if least > 1 else 1.0
     rates = np.stack([_rates(one, random, DRAWS) for one in counts], axis=1)[:, of]
-    drawn = span * (_corrected(shares + noise, rates) @ weights)
-    # Both sides of a difference begin at the same end, which cancels; a mean begins there.
-    start = ends[0] * weights.sum()
-    known = np.array([np.diagonal(one) / one.sum(axis=1) for one in counts])[of]
-    value = float(span * (_corrected(shares, known) @ weights)) + start
-    low, high = (float(end) + start for end in np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]))
-    raw = float(span * (shares @ weights)) + start
-    sampling = float(weights @ side_covariance(rows, own) @ weights)
-    spread = (high - low) / (2 * float(stats.norm.ppf((1 + level) / 2)))
-    bias = max(0.0, (raw - value) ** 2 - max(spread**2 - sampling, 0.0))
-    return ByMatrix(value, min(low, value), max(high, value), spread**2 <= bias + sampling)
+    drawn = _corrected(shares + noise.reshape(-1, count, labels), rates) @ values @ weights
+    known = np.array([one / one.sum(axis=1, keepdims=True) for one in counts])[of]
+    value, raw = (float(own @ values @ weights) for own in (_corrected(shares, known), shares))
+    low, high = (float(end) for end in np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]))
+    each = np.outer(weights, values).ravel()
+    sampling = float(each @ spread @ each)
+    error = (high - low) / (2 * float(stats.norm.ppf((1 + level) / 2)))
+    bias = max(0.0, (raw - value) ** 2 - max(error**2 - sampling, 0.0))
+    return ByMatrix(value, min(low, value), max(high, value), error**2 <= bias + sampling)
 
 
 def _corrected(shares: Array, rates: Array) -> Array:
-    """Return shares of the second label by shares of its verdict."""
-    below = rates.sum(axis=-1) - 1
-    safe = np.where(below > 0.01, below, 0.01)
-    return np.asarray(np.clip((shares + rates[..., 0] - 1) / safe, 0.0, 1.0))
+    """Return the shares of the labels by those of the verdicts, both of shape (..., labels)."""
+    found = np.linalg.solve(np.swapaxes(rates, -1, -2), shares[..., None])[..., 0]
+    size = np.linalg.det(rates)
+    factor = (size / np.maximum(size, NEARLY))[..., None]
+    found = np.maximum(factor * found + (1 - factor) / shares.shape[-1], 0.0)
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))

@@ -177,18 +177,19 @@ def _variance(rows: Rows, values: Array) -> float:
     return max(sum(singles) - sum(crossed), *singles)
 
 
-def side_covariance(rows: Rows, cells: Codes) -> Array:
-    """Return the covariance of the means of cells over draws of clusters, shape (cells, cells)."""
-    count = int(cells.max()) + 1
-    sizes = np.bincount(cells)
-    parts = np.zeros((len(cells), count))
-    parts[np.arange(len(cells)), cells] = (rows.values - _means(cells, rows.values)) / sizes[cells]
-    every = (*rows.ways, *(_joined(pair) for pair in combinations(rows.ways, 2)))
-    found = np.zeros((count, count))
-    for number, way in enumerate(every or (np.arange(len(cells)),)):
-        totals = np.stack([np.bincount(way, parts[:, cell]) for cell in range(count)])
+def covariance_over(parts: Array, ways: Sequence[Codes]) -> Array:
+    """Return the covariance of sums over draws of clusters, shape (sums, sums).
+
+    Args:
+        parts: Shape (rows, sums), what each row adds to each sum, less its mean.
+        ways: Shape (rows,) each, clusters that cross; without, rows are independent.
+    """
+    every = (*ways, *(_joined(pair) for pair in combinations(ways, 2)))
+    found = np.zeros((parts.shape[1], parts.shape[1]))
+    for number, way in enumerate(every or (np.arange(len(parts)),)):
+        totals = np.stack([np.bincount(way, one) for one in parts.T])
         clusters = totals.shape[1]
-        sign = 1.0 if number < max(len(rows.ways), 1) else -1.0
+        sign = 1.0 if number < max(len(ways), 1) else -1.0
         found += sign * totals @ totals.T * clusters / max(clusters - 1, 1)
     values, vectors = np.linalg.eigh(found)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

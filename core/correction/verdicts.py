@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ class Judged(NamedTuple):
     """An estimate's rows by verdict; or why a matrix says nothing of them."""
 
     rows: Rows | None = None
-    of_label: tuple[float, float] = (0.0, 1.0)
-    """The value of a row with the first label, and with the second."""
+    of_label: tuple[float, ...] = ()
+    """The value of a row with each label of the matrix."""
     cells: Codes | None = None
     """Which of `keys` has the errors of each row."""
     keys: tuple[tuple[str, ...], ...] = ()
@@ -47,23 +48,27 @@ def judged(catalogue: Catalogue, scores: Scores, name: str, matrix: Matrix, colu
         pl.col(column).cast(pl.String).alias("_verdict"),
         *(pl.col(factor).cast(pl.String).alias(f"_by {factor}") for factor in matrix.factors),
     )
-    found = {}
+    found, answered = dict[Key, Judged](), dict[Key, pl.DataFrame]()
     for key, part in parts_of(units.frame):
         units_of_rows = unit_names(observations, names[key[0]]) if key[0] in names else None
         if units_of_rows is None or units_of_rows.n_unique() < observations.height:
             found[key] = _not("each of its rows has several")
         else:
-            own = known.with_columns(units_of_rows.alias("unit"))
-            found[key] = _judged(part.join(own, on="unit", how="left"), matrix)
-    return found
+            ok = part.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
+            answered[key] = ok.join(known.with_columns(units_of_rows.alias("unit")), on="unit", how="left")
+    worth = dict[str, dict[str, set[float]]]()
+    for key, ok in answered.items():
+        for verdict, value in ok.select("_verdict", "value").unique().rows():
+            worth.setdefault(key[0], {}).setdefault(verdict, set()).add(value)
+    return found | {key: _judged(ok, matrix, worth.get(key[0], {})) for key, ok in answered.items()}
 
 
 def _not(why: str) -> Judged:
     return Judged(code="annotation.rows", why=f"an error matrix corrects shares of single answers, and {why}")
 
 
-def _judged(part: pl.DataFrame, matrix: Matrix) -> Judged:
-    ok = part.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
+def _judged(ok: pl.DataFrame, matrix: Matrix, worth: Mapping[str, Collection[float]]) -> Judged:
+    """Return the rows of an estimate; `worth` are the values that each verdict has anywhere in its measure."""
     values = ok.group_by("_verdict").agg(pl.col("value").unique()).rows()
     if any(verdict not in matrix.levels for verdict, _ in values):
         strange = next(verdict for verdict, _ in values if verdict not in matrix.levels)
@@ -71,15 +76,18 @@ def _judged(part: pl.DataFrame, matrix: Matrix) -> Judged:
     by = dict(values)
     if any(len(own) > 1 for own in by.values()):
         return _not("its value is not told by the verdict alone")
-    if len(by) < 2:
+    for level in matrix.levels:
+        if level not in by and len(own := worth.get(level, ())) == 1:
+            by[level] = [*own]
+    if len(by) == 1 and len(matrix.levels) == 2:
         ends = {float(end) for end in (ok["least"].min(), ok["greatest"].max()) if end is not None}  # type: ignore[arg-type]
-        seen = next(iter(by.values()), [None])[0]
-        if seen is None or len(ends) != 2 or seen not in ends:
-            return _not("all have one verdict")
-        other = next(level for level in matrix.levels if level not in by)
-        by[other] = [*(ends - {seen})]
-    first, second = (float(by[level][0]) for level in matrix.levels)
-    if first == second:
+        (seen,) = next(iter(by.values()))
+        if len(ends) == 2 and seen in ends:
+            by[next(level for level in matrix.levels if level not in by)] = [*(ends - {seen})]
+    if unseen := [level for level in matrix.levels if level not in by]:
+        return _not(f"no answer has the verdict {unseen[0]!r}, so its value is not known")
+    of_label = tuple(float(by[level][0]) for level in matrix.levels)
+    if len(set(of_label)) == 1:
         return Judged(code=UNUSED, why="it does not depend on the verdict")
     keys = list(ok.select(f"_by {factor}" for factor in matrix.factors).iter_rows()) if matrix.factors else []
     named = tuple(dict.fromkeys(keys)) or ((),)
@@ -87,5 +95,7 @@ def _judged(part: pl.DataFrame, matrix: Matrix) -> Judged:
         told = ", ".join(map(str, unknown[0]))
         return Judged(code="annotation.matrix", why=f"the error matrix has no row for {told}")
     cells = np.array([named.index(key) for key in keys] or np.zeros(ok.height), dtype=np.int64)
-    rows = Rows(ok["value"].to_numpy().astype(np.float64), ok["sign"].to_numpy().astype(np.float64), ways_in(ok))
-    return Judged(rows, (first, second), cells, named)
+    verdicts = np.array([matrix.levels.index(verdict) for verdict in ok["_verdict"]], dtype=np.int64)
+    signs = ok["sign"].to_numpy().astype(np.float64)
+    rows = Rows(ok["value"].to_numpy().astype(np.float64), signs, ways_in(ok), verdicts)
+    return Judged(rows, of_label, cells, named)

@@ -1,7 +1,7 @@
 """`Wall`: stops a stage whose requests all meet the same fault, before a whole study is spent on it.
 
 A fault of single prompts never stops a run, and a refusal is an answer, not a fault. Counted are distinct prompts that
-this run asked; samples and further attempts of one prompt are one.
+this run asked; samples, seeds and further attempts of one prompt are one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
-import msgspec
-
 from ..contracts import Trial, Unreadable
-from ..contracts.canonical import encode
+from ..contracts.canonical import encode, question_of
 from ..contracts.errors import HaltedError, ModelError
 from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar, Text
 
@@ -120,8 +118,7 @@ def _is_spread(factors: Sequence[Mapping[str, Scalar]]) -> bool:
 
 
 def _prompt(request: AnyRequest) -> bytes:
-    repeats = {name: 0 for name in ("sample", "attempt") if getattr(request, name, 0)}
-    return encode(msgspec.structs.replace(request, **repeats))
+    return encode(question_of(request))
 
 
 def _last_text(request: AnyRequest) -> str:

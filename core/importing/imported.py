@@ -30,7 +30,7 @@ from ..engine.observations import gather_observations
 from ..store import Store
 from ..store.bulk import batched
 from ..store.chunks import Chunks
-from ..store.content import Facts, Failed, Sent, Tried
+from ..store.content import Facts, Failed, Proof, Sent, Tried
 from ..store.evidence import trial_digest
 from ..store.intake import ensure_factors, ensure_whole
 from ..store.reading import TRIAL_SCHEMA
@@ -286,8 +286,9 @@ class _Part:
 
     def copied(self, chunks: Chunks) -> list[int | None]:
         """Copy the answers, and return the ids of their exchanges, None for a trial without one."""
-        answered = [sent for sent in self._sent if sent is not None]
-        numbers = iter([n for some in chunks.each(answered, lambda sent: sent.key) for n in chunks.exchanges(some)])
+        proof = Proof(None, None)
+        answered = ((place, sent, proof) for place, sent in enumerate(self._sent) if sent is not None)
+        numbers = iter([number for _, here in chunks.exchanges(answered) for number in here])
         return [None if sent is None else next(numbers) for sent in self._sent]
 
     def frame(self) -> pl.DataFrame:

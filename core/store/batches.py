@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .claims import claimed_by_others, is_alive
+from .evidence import IMPORTING
 from .store import NewExchange, Store
 from .tables import Batch, BatchItem, Exchange, Model, RunTrial
 
@@ -123,7 +124,7 @@ class Batches:
     def all(self, *, only_open: bool = False) -> list[BatchRow]:
         """Return the batches, oldest first."""
         table = table_of(Batch)
-        query = sa.select(table).order_by(table.c.id)
+        query = sa.select(table).where(is_batch()).order_by(table.c.id)
         with self._store.reading() as connection:
             rows = connection.execute(query.where(table.c.state.in_(OPEN)) if only_open else query).all()
             return [BatchRow(*row) for row in rows]
@@ -153,7 +154,7 @@ class Batches:
             .group_by(items.c.batch_id)
             .subquery()
         )
-        query = sa.select(batch, used.c.answers).join_from(batch, used, batch.c.id == used.c.batch_id)
+        query = sa.select(batch, used.c.answers).join_from(batch, used, batch.c.id == used.c.batch_id).where(is_batch())
         with self._store.reading() as connection:
             return [(BatchRow(*row[:-1]), int(row[-1])) for row in connection.execute(query.order_by(batch.c.id))]
 
@@ -277,7 +278,7 @@ class Batches:
             .join_from(items, batch, items.c.batch_id == batch.c.id)
             .join(other, sa.and_(other.c.key == items.c.key, other.c.exchange_id.is_not(None)), isouter=True)
             .join(exchange, other.c.exchange_id == exchange.c.id, isouter=True)
-            .where(items.c.single.is_not(None), sa.or_(own, other.c.exchange_id.in_(used)))
+            .where(is_batch(), items.c.single.is_not(None), sa.or_(own, other.c.exchange_id.in_(used)))
             .order_by(batch.c.id, sa.case((other.c.batch_id == items.c.batch_id, 1), else_=0))
         )
         with self._store.reading() as connection:
@@ -286,7 +287,7 @@ class Batches:
     def asked_alone(self, model_id: int) -> frozenset[bytes]:
         """Return the keys of all requests to a model that were asked both ways."""
         batch, items = table_of(Batch), table_of(BatchItem)
-        query = sa.select(items.c.key).join_from(items, batch).where(batch.c.model_id == model_id)
+        query = sa.select(items.c.key).join_from(items, batch).where(is_batch(), batch.c.model_id == model_id)
         with self._store.reading() as connection:
             return frozenset(map(bytes, connection.scalars(query.where(items.c.single.is_not(None)))))
 
@@ -299,7 +300,8 @@ class Batches:
     def of_exchange(self, key: bytes) -> list[tuple[BatchRow, str]]:
         """Return the batches that a key was in, oldest first, with the state of its item."""
         batch, items = table_of(Batch), table_of(BatchItem)
-        query = sa.select(batch, items.c.state.label("item")).join_from(items, batch).where(items.c.key == key)
+        query = sa.select(batch, items.c.state.label("item")).join_from(items, batch)
+        query = query.where(is_batch(), items.c.key == key)
         with self._store.reading() as connection:
             return [(BatchRow(*row[:-1]), row[-1]) for row in connection.execute(query.order_by(batch.c.id))]
 
@@ -309,6 +311,11 @@ class Batches:
         query = query.where(table.c.batch_id == number, table.c.state == "open")
         rows = [row for some in batched(keys, LOOKUP) for row in connection.execute(query.where(table.c.key.in_(some)))]
         return [Item(bytes(key), request.encode(), anew) for key, request, anew in rows]
+
+
+def is_batch() -> sa.ColumnElement[bool]:
+    """Return the condition for rows of `batch` that are whole; see `chunks.py` for the others."""
+    return table_of(Batch).c.state != IMPORTING
 
 
 def new_mark() -> str:

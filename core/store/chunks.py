@@ -2,39 +2,61 @@
 
 Before the first chunk a row of the table `run` with the state `importing` and a name that no run can have is written.
 It is nobody's run: `runs_of` leaves it out. While it is there, `prune` spares every answer that is newer than it. A run
-that is copied is such a row until its last chunk, which gives it its name. A chunk that is written twice is there once:
-a copy that begins again finds what it had written.
+that is copied is such a row until its last chunk, which gives it its name; so is a batch a row of the table `batch`. A
+chunk that is written twice is there once: a copy that begins again finds what it had written.
+
+A chunk ends when it has held the lock for as long as it may: on a disk that has become slow it has fewer rows than were
+meant for it. What cannot be divided is a piece of `PIECE` rows, and the commit.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import sqlalchemy as sa
 
 from ..contracts.errors import StoreError
-from .bulk import table_of
+from .bulk import batched, insert_many, table_of
 from .content import Failed, Picture, Proof, Sent, Tried, snapshot, writing
 from .evidence import IMPORTING, RECORDED, sums_of, tally, weigh
 from .holders import held
 from .intake import Intake, ensure_name
 from .store import Store
-from .tables import Attempt, Exchange, Holder, Run, RunTrial
+from .tables import Attempt, Batch, BatchItem, Exchange, Holder, Model, Run, RunTrial
 
 CHUNK = 50_000
 """Most rows of a chunk."""
-FEWEST, FIRST = 200, 1_000
-LOCKED_SECONDS = 0.25
-"""For how long a chunk is meant to hold the write lock; the next one has more or fewer rows accordingly."""
-IMAGES = 8
-"""Images of a chunk."""
+PIECE, FIRST = 250, 1_000
+"""Rows of a piece, after each of which the clock is looked at; rows that are meant for a first chunk."""
+REMOVED = 1_000
+"""Rows that one transaction removes."""
+LONG = 1_000
+"""Characters or bytes that count as one more row, so that a chunk of images or long texts has fewer."""
+LOCKED_SECONDS = 0.1
+"""For how long a chunk is meant to hold the write lock; the next one is given more or fewer rows accordingly."""
 T = TypeVar("T")
+R = TypeVar("R")
+
+
+class _Unfinished(NamedTuple):
+    """Ids of rows of copies."""
+
+    runs: list[int]
+    batches: list[int]
+
+
+class _Piece(NamedTuple):
+    """Rows that are written together."""
+
+    rows: list[Any]
+    size: int
+    """How many rows they count as."""
 
 
 class Chunks:
@@ -42,7 +64,7 @@ class Chunks:
 
     def __init__(self, store: Store, name: str, identities: Mapping[bytes, str]) -> None:
         self.added: Counter[str] = Counter()
-        self._store, self._size, self._identities = store, FIRST, identities
+        self._store, self._identities, self._began = store, identities, 0.0
         self._name = f".{hashlib.sha256(name.encode()).hexdigest()[:32]}"
         self._first = 0
         self._mark = self.commit(self._begin)
@@ -62,50 +84,34 @@ class Chunks:
             StoreError: the store cannot be written.
         """
 
-        def attempt(_: bool) -> T:
-            with writing(self._store) as here:
-                began = time.monotonic()
-                self._store.holds.beat(here)
-                found = write(here)
-            held = max(time.monotonic() - began, 0.001)
-            self._size = int(max(FEWEST, min(CHUNK, self._size * min(2.0, LOCKED_SECONDS / held))))
-            return found
+        def timed(here: sa.Connection) -> T:
+            self._began = time.monotonic()
+            self._store.holds.beat(here)
+            return write(here)
 
-        return self._store.patience.endure(attempt)
+        return _commit(self._store, timed)
 
-    def each(self, rows: Iterable[T], key: Callable[[T], Any]) -> Iterator[list[T]]:
-        """Yield rows in chunks that are as large as the lock may be held for; neighbours of one key stay together."""
-        part: list[T] = []
-        for _, group in groupby(rows, key):
-            part += group
-            if len(part) >= self._size:
-                yield part
-                part = []
-        if part:
-            yield part
+    def exchanges(self, rows: Iterable[tuple[int, Sent, Proof]]) -> Iterator[tuple[list[int], list[int]]]:
+        """Copy exchanges that were checked, and yield their ids in the other store and in this one.
 
-    def exchanges(self, rows: Sequence[Sent], proofs: Sequence[Proof] | None = None) -> list[int]:
-        """Copy exchanges that were checked, all those of a key together, and return their ids in this store."""
+        All those of a key have to follow each other: they are copied together.
+        """
 
-        def write(here: sa.Connection) -> tuple[list[int], dict[str, int]]:
-            intake = Intake(here)
-            intake.identities((digest, self._identities[digest]) for digest in {row.identity for row in rows})
-            return intake.exchanges(rows, proofs, checked=True), intake.added
+        def take(intake: Intake, part: Sequence[tuple[int, Sent, Proof]]) -> list[int]:
+            _, sent, proofs = zip(*part, strict=True)
+            intake.identities((digest, self._identities[digest]) for digest in {row.identity for row in sent})
+            return intake.exchanges(sent, proofs, checked=True)
 
-        numbers, added = self.commit(write)
-        self.added.update(added)
-        return numbers
+        for part, numbers in self._copied(rows, lambda row: row[1].key, lambda row: _length(row[1]), take):
+            yield [row[0] for row in part], numbers
 
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""
-        for part in self.each(rows, lambda row: row[0]):
-            self._taken(lambda intake, part=part: intake.renewals(part))  # type: ignore[misc]
+        self._copy(rows, lambda row: row[0], Intake.renewals)
 
     def pictures(self, rows: Iterable[Picture]) -> None:
         """Copy images."""
-        images = iter(rows)
-        while part := list(islice(images, IMAGES)):
-            self._taken(lambda intake, part=part: intake.pictures(part))  # type: ignore[misc]
+        self._copy(rows, lambda row: row.sha256, Intake.pictures)
 
     def begin_run(self, content: str) -> int:
         """Return the id of a row that becomes a run; `content` tells it from the others of this copy."""
@@ -113,28 +119,66 @@ class Chunks:
 
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
         """Copy the trials of a run, in plan order, that are not there; their exchanges are ids of this store."""
-        there = self._count(RunTrial, run_id)
-        for part in self.each(islice(rows, there, None), lambda row: row.ordinal):
+
+        def take(intake: Intake, part: Sequence[Tried]) -> None:
             first = {"run_id": run_id, "stage": part[0].stage, "ordinal": part[0].ordinal}
-            table = table_of(RunTrial)
-            known = sa.select(table.c.ordinal).filter_by(**first)
-            self._taken(
-                lambda intake, part=part, known=known: (  # type: ignore[misc]
-                    None if intake.connection.scalar(known) is not None else intake.trials(run_id, part)
-                )
-            )
+            if intake.connection.scalar(sa.select(table_of(RunTrial).c.ordinal).filter_by(**first)) is None:
+                intake.trials(run_id, part)
+
+        self._copy(islice(rows, self._count(RunTrial, run_id), None), lambda row: (row.stage, row.ordinal), take)
 
     def failures(self, run_id: int, rows: Sequence[Failed]) -> None:
         """Copy the failed calls of a run, but for those that are there."""
-        place = self._count(Attempt, run_id)
-        while place < len(rows):
-            part = rows[place : place + self._size]
-            self._taken(
-                lambda intake, part=part, place=place: (  # type: ignore[misc]
-                    None if _count(intake.connection, Attempt, run_id) > place else intake.failures(run_id, part)
-                )
+        table = table_of(Attempt)
+        for part in batched(islice(rows, self._count(Attempt, run_id), None), PIECE):
+            # Only newer rows show whether the part was written before: to count the run's would read the whole table.
+            last = self.read(lambda connection: connection.scalar(sa.select(sa.func.max(table.c.id)))) or 0
+            own = sa.select(table.c.id).where(table.c.id > last, table.c.run_id == run_id).limit(1)
+
+            def write(here: sa.Connection, part: list[Failed] = part, own: sa.Select[Any] = own) -> None:
+                if here.scalar(own) is None:
+                    Intake(here).failures(run_id, part)
+
+            self.commit(write)
+
+    def batch(self, row: Mapping[str, Any], identity: bytes, items: Iterable[Mapping[str, Any]]) -> None:
+        """Copy a batch that has ended, if it is not there; it is one from its last chunk on.
+
+        Args:
+            row: its columns, but `id` and `model_id`.
+            identity: the digest of its model.
+            items: the columns of its items, but `batch_id`; their exchanges are ids of this store.
+        """
+        batch, model, kind = table_of(Batch), table_of(Model), table_of(BatchItem)
+        known, own = sa.select(batch.c.id).where(batch.c.mark == row["mark"]), f"{self._name}-{row['mark']}"
+
+        def begin(here: sa.Connection) -> int | None:
+            if here.scalar(known) is not None:
+                return None
+            found = here.scalar(sa.select(batch.c.id).where(batch.c.mark == own))
+            asked = here.scalar(sa.select(model.c.id).where(model.c.digest == identity))
+            values = {**row, "model_id": asked, "worker_id": 0, "mark": own, "state": IMPORTING}
+            return int(found or here.execute(sa.insert(batch).values(values).returning(batch.c.id)).scalar_one())
+
+        if (number := self.commit(begin)) is None:
+            return
+        names = [column.name for column in kind.c if column.name != "batch_id"]
+
+        def take(intake: Intake, part: Sequence[tuple[Any, ...]]) -> None:
+            keys = [item[0] for item in part]
+            there = sa.select(kind.c.key).where(kind.c.batch_id == number, kind.c.key.in_(keys))
+            met = set(map(bytes, intake.connection.scalars(there)))
+            insert_many(
+                intake.connection, kind, ["batch_id", *names], [(number, *item) for item in part if item[0] not in met]
             )
-            place += len(part)
+
+        def end(here: sa.Connection) -> None:
+            if here.scalar(known) is None:  # else another copy brought it meanwhile, and this one is removed
+                change = sa.update(batch).where(batch.c.id == number)
+                here.execute(change.values(mark=row["mark"], state=row["state"]))
+
+        self._copy((tuple(item[name] for name in names) for item in items), lambda item: item[0], take)
+        self.commit(end)
 
     def end_run(
         self, run_id: int, name: Callable[[sa.Connection], str | None], values: Callable[[str], Mapping[str, Any]]
@@ -168,13 +212,31 @@ class Chunks:
         with snapshot(self._store) as connection:
             return look(connection)
 
-    def _taken(self, take: Callable[[Intake], None]) -> None:
-        def write(here: sa.Connection) -> dict[str, int]:
-            intake = Intake(here)
-            take(intake)
-            return intake.added
+    def _copy(self, rows: Iterable[T], key: Callable[[T], Any], take: Callable[[Intake, Sequence[T]], None]) -> None:
+        for _ in self._copied(rows, key, _length, take):
+            pass
 
-        self.added.update(self.commit(write))
+    def _copied(
+        self,
+        rows: Iterable[T],
+        key: Callable[[T], Any],
+        length: Callable[[T], int],
+        take: Callable[[Intake, list[T]], R],
+    ) -> Iterator[tuple[list[T], R]]:
+        """Copy rows in chunks, and yield each piece that is written with what `take` gives for it."""
+        pieces, waiting, size = _pieces(rows, key, length), deque[_Piece](), FIRST
+        while True:
+            while sum(piece.size for piece in waiting) < size and (piece := next(pieces, None)) is not None:
+                waiting.append(piece)
+            if not waiting:
+                return
+            found, added = self.commit(lambda here, size=size: _write(here, waiting, size, take))  # type: ignore[misc]
+            held_for = max(time.monotonic() - self._began, 0.001)
+            self.added.update(added)
+            done = [waiting.popleft() for _ in found]
+            size = int(sum(piece.size for piece in done) * min(2.0, LOCKED_SECONDS / held_for))
+            size = max(PIECE, min(CHUNK, size))
+            yield from zip((piece.rows for piece in done), found, strict=True)
 
     def _begin(self, here: sa.Connection) -> int:
         table, exchange = table_of(Run), table_of(Exchange)
@@ -199,16 +261,12 @@ class Chunks:
         return self.read(lambda connection: _count(connection, kind, run_id))
 
     def _forget(self) -> None:
-        """Remove the rows of this copy, and what an earlier one left of a run that changed meanwhile."""
-        table, holder = table_of(Run), table_of(Holder)
-        own = sa.or_(table.c.id == self._mark, table.c.name.like(f"{self._name}-%"))
-        query = sa.select(table.c.id).where(own, table.c.state == IMPORTING)
-        left = self.read(lambda connection: list(connection.scalars(query)))
-        for number in left:
-            while self.commit(lambda here, number=number: _emptied(here, number, self._size)):  # type: ignore[misc]
-                pass
-        self.commit(lambda here: here.execute(sa.delete(holder).where(holder.c.run_id.in_(left))))
-        self.commit(lambda here: here.execute(sa.delete(table).where(table.c.id.in_(left))))
+        """Remove the rows of this copy, and what an earlier one left of a run or a batch that changed meanwhile."""
+
+        def ours(name: str) -> bool:
+            return name == self._name or name.startswith(f"{self._name}-")
+
+        _remove(self._store, self.read(lambda connection: _unfinished(connection, ours)))
 
 
 def spared(here: sa.Connection) -> int | None:
@@ -218,13 +276,100 @@ def spared(here: sa.Connection) -> int | None:
     return min(map(int, marks), default=None)
 
 
-def give_up(here: sa.Connection) -> None:
-    """Remove what copies that nobody goes on with have copied of runs; their answers are then of no run."""
-    table, holder = table_of(Run), table_of(Holder)
-    unfinished = sa.select(table.c.id).where(table.c.state == IMPORTING)
-    for rows in (table_of(RunTrial), table_of(Attempt), holder):
-        here.execute(sa.delete(rows).where(rows.c.run_id.in_(unfinished)))
-    here.execute(sa.delete(table).where(table.c.state == IMPORTING))
+def give_up(store: Store) -> None:
+    """Remove, in chunks, what copies that nobody goes on with have copied of runs; their answers are then of no run.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+
+    def claim(here: sa.Connection) -> _Unfinished:
+        """Rename the rows first: a copy that is begun again meanwhile must not go on with what is half removed."""
+        alive = held(here)
+        left = _unfinished(here, lambda name: not any(name == one or name.startswith(f"{one}-") for one in alive))
+        run, batch = table_of(Run), table_of(Batch)
+        for number in left.runs:
+            here.execute(sa.update(run).where(run.c.id == number).values(name=f".given-up-{number}"))
+        for number in left.batches:
+            here.execute(sa.update(batch).where(batch.c.id == number).values(mark=f".given-up-{number}"))
+        return left
+
+    _remove(store, _commit(store, claim))
+
+
+def _commit(store: Store, write: Callable[[sa.Connection], T]) -> T:
+    def attempt(_: bool) -> T:
+        with writing(store) as here:
+            return write(here)
+
+    return store.patience.endure(attempt)
+
+
+def _write(
+    here: sa.Connection, pieces: Iterable[_Piece], size: int, take: Callable[[Intake, list[T]], R]
+) -> tuple[list[R], dict[str, int]]:
+    """Write pieces up to a size, or until the lock was held for long enough; return what each gave, and what is new."""
+    began, intake, found = time.monotonic(), Intake(here), list[R]()
+    for piece in pieces:
+        found.append(take(intake, piece.rows))
+        size -= piece.size
+        if size <= 0 or time.monotonic() - began > LOCKED_SECONDS:
+            break
+    return found, intake.added
+
+
+def _pieces(rows: Iterable[T], key: Callable[[T], Any], length: Callable[[T], int]) -> Iterator[_Piece]:
+    """Yield rows in pieces; neighbours of one key stay together."""
+    part, size = list[T](), 0
+    for _, group in groupby(rows, key):
+        for row in group:
+            part.append(row)
+            size += 1 + length(row) // LONG
+        if size >= PIECE:
+            yield _Piece(part, size)
+            part, size = [], 0
+    if part:
+        yield _Piece(part, size)
+
+
+def _length(row: Any) -> int:
+    return sum(len(value) for value in row if isinstance(value, str | bytes))
+
+
+def _unfinished(connection: sa.Connection, ours: Callable[[str], bool]) -> _Unfinished:
+    """Return the rows that are no runs and batches yet, those with a name for which `ours` holds."""
+    run, batch = table_of(Run), table_of(Batch)
+    names = ((run.c.id, run.c.name, run.c.state), (batch.c.id, batch.c.mark, batch.c.state))
+    queries = [sa.select(number, name).where(state == IMPORTING) for number, name, state in names]
+    return _Unfinished(*([number for number, name in connection.execute(query) if ours(name)] for query in queries))
+
+
+def _remove(store: Store, left: _Unfinished) -> None:
+    """Remove rows of copies with all that belongs to them, some in each transaction."""
+    run, trials, attempts, holder = table_of(Run), table_of(RunTrial), table_of(Attempt), table_of(Holder)
+    batch, items = table_of(Batch), table_of(BatchItem)
+    with snapshot(store) as connection:  # nothing finds the calls of a run but reading all, which must hold no lock
+        failed = list(connection.scalars(sa.select(attempts.c.id).where(attempts.c.run_id.in_(left.runs))))
+    for some in batched(failed, REMOVED):
+        _commit(store, lambda here, some=some: here.execute(sa.delete(attempts).where(attempts.c.id.in_(some))))  # type: ignore[misc]
+    rows = [(trials, trials.c.run_id == number) for number in left.runs]
+    for table, where in [*rows, *((items, items.c.batch_id == number) for number in left.batches)]:
+        while _commit(store, lambda here, table=table, where=where: _fewer(here, table, where)):  # type: ignore[misc]
+            pass
+
+    def last(here: sa.Connection) -> None:
+        here.execute(sa.delete(holder).where(holder.c.run_id.in_(left.runs)))
+        here.execute(sa.delete(run).where(run.c.id.in_(left.runs)))
+        here.execute(sa.delete(batch).where(batch.c.id.in_(left.batches)))
+
+    _commit(store, last)
+
+
+def _fewer(here: sa.Connection, table: sa.Table, where: sa.ColumnElement[bool]) -> bool:
+    """Remove some rows of a table, and return whether there may be more."""
+    place = tuple(table.primary_key.columns)
+    some = sa.select(*place).where(where).limit(REMOVED)
+    return here.execute(sa.delete(table).where(where, sa.tuple_(*place).in_(some))).rowcount == REMOVED
 
 
 def _named(here: sa.Connection, run_id: int, name: str, values: Mapping[str, Any]) -> bool:
@@ -242,12 +387,3 @@ def _count(connection: sa.Connection, kind: type[RunTrial] | type[Attempt], run_
     table = table_of(kind)
     query = sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run_id)
     return int(connection.scalar(query) or 0)
-
-
-def _emptied(here: sa.Connection, run_id: int, most: int) -> bool:
-    """Remove some rows of a copied run, and return whether there may be more."""
-    trials, attempts = table_of(RunTrial), table_of(Attempt)
-    here.execute(sa.delete(attempts).where(attempts.c.run_id == run_id))
-    some = sa.select(trials.c.stage, trials.c.ordinal).where(trials.c.run_id == run_id).limit(most)
-    place = sa.tuple_(trials.c.stage, trials.c.ordinal)
-    return here.execute(sa.delete(trials).where(trials.c.run_id == run_id, place.in_(some))).rowcount > 0

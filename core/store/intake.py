@@ -21,9 +21,9 @@ from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from .bulk import LOOKUP, batched, insert_many, table_of
-from .checks import fault_of
 from .content import Facts, Failed, Picture, Proof, Sent, Tried, ensure_same, rename
 from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
+from .exchange_checks import fault_of
 from .names import run_name
 from .parts import Parts
 from .store import manifest_columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import count
 from typing import Any, NamedTuple
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ..contracts.errors import UsageError
-from .batches import OPEN
-from .bulk import insert_many, table_of
+from .batches import OPEN, is_batch
+from .bulk import table_of
 from .chunks import Chunks
 from .content import (
     Picture,
@@ -26,6 +26,7 @@ from .content import (
 )
 from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whole
 from .names import run_name
+from .reachable import READ
 from .reading import RunRow, damaged, runs_of
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
@@ -137,9 +138,8 @@ def _exchanges(source: sa.Connection, chunks: Chunks) -> Places:
     for where, order in orders.items():
         with closing(stream_exchanges(source, where, order)) as parts:
             every = (one for part in parts for one in zip(*part, strict=True))
-            for chunk in chunks.each(every, lambda one: one[1].key):
-                there, rows, proofs = zip(*chunk, strict=True)
-                numbers[list(there)] = chunks.exchanges(rows, proofs)
+            for there, here in chunks.exchanges(every):
+                numbers[there] = here
     renewals = source.execute(sa.select(table_of(Renewal)))
     chunks.renewals((int(numbers[number]), outcome) for number, outcome in renewals)
     return numbers
@@ -168,29 +168,16 @@ def _run(source: sa.Connection, chunks: Chunks, run: RunRow, numbers: Places) ->
 
 def _batches(source: sa.Connection, chunks: Chunks, numbers: Places) -> None:
     """Copy which batches answers came in. One that is with its provider stays with the store that handed it in."""
-    batch, model = table_of(Batch), table_of(Model)
-    query = sa.select(batch, model.c.digest).join_from(batch, model).where(batch.c.state.not_in(OPEN))
+    batch, model, items = table_of(Batch), table_of(Model), table_of(BatchItem)
+    query = sa.select(batch, model.c.digest).join_from(batch, model).where(is_batch(), batch.c.state.not_in(OPEN))
     for row in source.execute(query.order_by(batch.c.id)).mappings().all():
-        items = table_of(BatchItem)
-        own = source.execute(sa.select(items).where(items.c.batch_id == row["id"])).mappings().all()
-        chunks.commit(lambda here, row=row, own=own: _batch(here, row, own, numbers))  # type: ignore[misc]
+        own = sa.select(items).where(items.c.batch_id == row["id"])
+        fields = {column.name: row[column.name] for column in batch.c if column.name not in ("id", "model_id")}
+        with closing(source.execute(own, execution_options={"yield_per": READ})) as found:
+            chunks.batch(fields, row["digest"], (_moved(dict(item), numbers) for item in found.mappings()))
 
 
-def _batch(here: sa.Connection, row: Any, own: Sequence[Any], numbers: Places) -> None:
-    batch, items, model = table_of(Batch), table_of(BatchItem), table_of(Model)
-    if here.scalar(sa.select(batch.c.id).where(batch.c.mark == row["mark"])) is not None:
-        return
-    fields = {column.name: row[column.name] for column in batch.c if column.name != "id"}
-    model_id = here.scalar(sa.select(model.c.id).where(model.c.digest == row["digest"]))
-    fields |= {"model_id": model_id, "worker_id": 0}
-    number = here.execute(sa.insert(batch).values(fields).returning(batch.c.id)).scalar_one()
-    names = [column.name for column in items.c]
-    rows = [tuple(_moved(name, one[name], int(number), numbers) for name in names) for one in own]
-    insert_many(here, items, names, rows)
-
-
-def _moved(name: str, value: Any, batch: int, numbers: Places) -> Any:
-    """Return a value of an item as it is in this store."""
-    if name == "batch_id":
-        return batch
-    return int(numbers[value]) if name == "exchange_id" and value is not None else value
+def _moved(item: Mapping[str, Any], numbers: Places) -> dict[str, Any]:
+    """Return an item of a batch as it is in the other store."""
+    answer = item["exchange_id"]
+    return {**item, "exchange_id": None if answer is None else int(numbers[answer])}

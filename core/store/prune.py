@@ -11,9 +11,9 @@ from ..contracts.errors import UsageError
 from .batches import OPEN
 from .bulk import LOOKUP, batched, table_of
 from .chunks import give_up, spared
-from .content import writing
+from .content import snapshot, writing
 from .engine import translated
-from .evidence import tally, weights_of
+from .evidence import is_run, tally, weights_of
 from .holders import held
 from .names import run_name
 from .parts import part_numbers
@@ -48,33 +48,40 @@ class PruneOptions(NamedTuple):
     """Also remove exchanges that no run uses, such as those of a run that was killed before it recorded its trials."""
 
 
-class _Left(Exception):
-    """Raised to roll back a transaction."""
+class _Plan(NamedTuple):
+    """What goes besides the rows of the run."""
+
+    going: Going
+    gone: sa.Table
+    """Ids of exchanges."""
+    images: list[str]
+    parts: list[int]
 
 
 def would_go(store: Store, run: RunRow, options: PruneOptions) -> Going:
-    """Return the numbers of rows that `prune` would remove; nothing is removed.
+    """Return the numbers of rows that `prune` would remove; no lock is held.
 
     Raises:
         UsageError: a run is running.
     """
-    going: list[Going] = []
-    try:
-        with writing(store) as connection:
-            going.append(_remove(connection, run, options))
-            raise _Left
-    except _Left:
-        return going[0]
+    with snapshot(store) as connection:
+        return _plan(connection, run, options).going
 
 
 def prune(store: Store, run: RunRow, options: PruneOptions) -> Going:
-    """Remove a run and the rows that only it used, in one transaction.
+    """Remove a run and the rows that only it used, in one transaction, after what killed copies have left.
 
     Raises:
         UsageError: a run is running.
     """
+    if options.killed:
+        with snapshot(store) as connection:
+            _ensure_at_rest(connection, run, options)
+        give_up(store)
     with writing(store) as connection:
-        return _remove(connection, run, options)
+        plan = _plan(connection, run, options)
+        _remove(connection, run, plan)
+        return plan.going
 
 
 def vacuum(store: Store) -> None:
@@ -88,37 +95,45 @@ def vacuum(store: Store) -> None:
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def _remove(connection: sa.Connection, run: RunRow, options: PruneOptions) -> Going:
+def _plan(connection: sa.Connection, run: RunRow, options: PruneOptions) -> _Plan:
     _ensure_at_rest(connection, run, options)
-    if options.killed:
-        give_up(connection)
     exchange, trials, attempts = table_of(Exchange), table_of(RunTrial), table_of(Attempt)
     gone = _gone(connection, run, options)
     goes, stays = exchange.c.id.in_(sa.select(gone.c.id)), exchange.c.id.not_in(sa.select(gone.c.id))
-    renewals = table_of(Renewal)
-    renewed = renewals.c.exchange_id.in_(sa.select(gone.c.id))
-    tally(connection, "renewal", weights_of(connection, "renewal", renewed), -1)
-    connection.execute(sa.delete(renewals).where(renewed))
-    _remove_batches(connection, run, gone)
     images = _images(connection, goes, stays)
     parts = _parts(connection, goes, stays)
     size = connection.scalar(
         sa.select(sa.func.sum(sa.func.length(exchange.c.request) + sa.func.length(exchange.c.response))).where(goes)
     )
     size = (size or 0) + sum(_sizes(connection, images))
-    models = connection.scalars(sa.select(exchange.c.model_id).where(goes).distinct()).all()
-    _forget(connection, run, goes, images)
     rows = ((trials, trials.c.run_id == run.id), (attempts, attempts.c.run_id == run.id), (exchange, goes))
-    tried, failed, answered = (connection.execute(sa.delete(table).where(where)).rowcount for table, where in rows)
+    counts = [sa.select(sa.func.count()).select_from(table).where(where) for table, where in rows]
+    tried, failed, answered = (int(connection.scalar(count) or 0) for count in counts)
+    return _Plan(Going(tried, failed, answered, len(images), len(parts), int(size)), gone, images, parts)
+
+
+def _remove(connection: sa.Connection, run: RunRow, plan: _Plan) -> None:
+    exchange, trials, attempts, renewals = table_of(Exchange), table_of(RunTrial), table_of(Attempt), table_of(Renewal)
+    goes, renewed = exchange.c.id.in_(sa.select(plan.gone.c.id)), renewals.c.exchange_id.in_(sa.select(plan.gone.c.id))
+    tally(connection, "renewal", weights_of(connection, "renewal", renewed), -1)
+    connection.execute(sa.delete(renewals).where(renewed))
+    _remove_batches(connection, run, plan.gone)
+    models = connection.scalars(sa.select(exchange.c.model_id).where(goes).distinct()).all()
+    _forget(connection, run, goes, plan.images)
+    for table, where in (
+        (trials, trials.c.run_id == run.id),
+        (attempts, attempts.c.run_id == run.id),
+        (exchange, goes),
+    ):
+        connection.execute(sa.delete(table).where(where))
     _remove_models(connection, models)
     runs, holder, blob, part = table_of(Run), table_of(Holder), table_of(Blob), table_of(Part)
     connection.execute(sa.delete(holder).where(holder.c.run_id == run.id))
     connection.execute(sa.delete(runs).where(runs.c.id == run.id))
-    for names in batched(images, LOOKUP):
+    for names in batched(plan.images, LOOKUP):
         connection.execute(sa.delete(blob).where(blob.c.sha256.in_(names)))
-    for numbers in batched(parts, LOOKUP):
+    for numbers in batched(plan.parts, LOOKUP):
         connection.execute(sa.delete(part).where(part.c.id.in_(numbers)))
-    return Going(tried, failed, answered, len(images), len(parts), int(size))
 
 
 def _remove_batches(connection: sa.Connection, run: RunRow, gone: sa.Table) -> None:
@@ -178,11 +193,14 @@ def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOption
 
 def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.Table:
     """Return a temporary table of the exchanges to remove."""
-    exchange, trials = table_of(Exchange), table_of(RunTrial)
-    kept = gather_uses(connection, "used_by_others", trials.c.run_id != run.id)
+    exchange, trials, runs = table_of(Exchange), table_of(RunTrial), table_of(Run)
+    others = trials.c.run_id != run.id
+    if options.killed:  # what is still there of killed copies is only looked at here: `give_up` removes it
+        others = sa.and_(others, trials.c.run_id.in_(sa.select(runs.c.id).where(is_run())))
+    kept = gather_uses(connection, "used_by_others", others)
     gone = new_ids(connection, "gone")
     unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(kept.c.id))
-    if (newest := spared(connection)) is not None:
+    if not options.killed and (newest := spared(connection)) is not None:
         unused = sa.and_(unused, exchange.c.id <= newest)
     if not options.unused:
         mine = gather_uses(connection, "used_by_run", trials.c.run_id == run.id)

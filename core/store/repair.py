@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ..contracts.errors import DataError
 from .bulk import LOOKUP, batched, insert_many, plain_rows, table_of
-from .checks import Checks, Problem, fault_of
+from .checks import Checks
 from .content import (
     Failed,
     Picture,
@@ -27,6 +27,7 @@ from .content import (
     writing,
 )
 from .evidence import READ, recount, seal
+from .exchange_checks import Problem, fault_of
 from .intake import Intake
 from .names import run_name
 from .parts import long_texts, text_digest

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 import polars as pl
 import sqlalchemy as sa
-from numpy.typing import NDArray
 
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
@@ -271,10 +270,9 @@ class _Taking:
         """Import what was checked."""
         # A bundle of format 1 has no head: what was changed before today cannot be found.
         proof = Proof(None, time.time() if self._head is None else self._bundle.head.unproved)
-        numbers: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
-        for chunk in chunks.each(self._every("exchanges"), lambda row: row.key):
-            numbers.append(np.array(chunks.exchanges(chunk, [proof] * len(chunk)), dtype=np.int64))
-        places = np.concatenate(numbers)
+        rows = ((place, row, proof) for place, row in enumerate(self._every("exchanges")))
+        numbers = [np.array(here, dtype=np.int64) for _, here in chunks.exchanges(rows)]
+        places = np.concatenate([np.empty(0, dtype=np.int64), *numbers])
         chunks.pictures(self._bundle.pictures())
         run_id = chunks.begin_run(self._bundle.head.content)
         chunks.trials(run_id, (_numbered(row, places) for row in self._every("trials")))

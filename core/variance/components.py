@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .limits import Array, interval
+from .limits import Array, Likely, Squares, interval
 
 Codes = npt.NDArray[np.int64]
 RESIDUAL = "residual"
@@ -139,11 +139,8 @@ class Components(msgspec.Struct, frozen=True, dict=True):
     components: tuple[Component, ...]
     method: str
     level: float
-    squares: Array
-    """Mean squares, in the order of the components."""
-    freedom: Array
-    solved: Array
-    """Shape (components, squares): every variance is a combination of the mean squares."""
+    limits: Squares | Likely
+    """What intervals of sums of components are made from."""
     cells: Cells
     notes: tuple[Note, ...] = ()
 
@@ -154,7 +151,7 @@ class Components(msgspec.Struct, frozen=True, dict=True):
 
     def combined(self, weights: Array) -> tuple[float, float]:
         """Return the interval of a combination of the components."""
-        return interval(weights @ self.solved, self.squares, self.freedom, self.level)
+        return self.limits.interval(weights, self.level)
 
 
 def terms_of(cells: Cells, interactions: int) -> Iterator[Term]:
@@ -207,12 +204,13 @@ def estimate(cells: Cells, interactions: int = 3, level: float = 0.95) -> Compon
     solved: Array = np.linalg.inv(per).astype(np.float64)
     squares = sums / freedom
     variances = solved @ squares
+    limits = Squares(squares, freedom, solved)
     found = tuple(
         Component(term, float(value), *interval(solved[place], squares, freedom, level), int(freedom[place]))
         for place, (term, value) in enumerate(zip([*kept, rest], variances, strict=True))
     )
     method = ANOVA if _balanced(kept, rows) else HENDERSON
-    return Components(found, method, level, squares, freedom, solved, cells, tuple(notes))
+    return Components(found, method, level, limits, cells, tuple(notes))
 
 
 def _totals(cells: Cells, terms: Sequence[Term]) -> tuple[Array, Array]:

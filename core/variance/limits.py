@@ -1,18 +1,66 @@
-"""Intervals of linear combinations of mean squares, by modified large samples."""
+"""Intervals of linear combinations of variance components."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2, f
+from scipy.stats import chi2, f, norm
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-METHOD = "modified large sample"
 FARTHEST = 1e12
 """A ratio above this is as good as infinite."""
+
+
+class Squares(NamedTuple):
+    """Components as combinations of mean squares."""
+
+    squares: Array
+    """Mean squares, in the order of the components."""
+    freedom: Array
+    solved: Array
+    """Shape (components, squares): every variance is a combination of the mean squares."""
+
+    @property
+    def named(self) -> tuple[str, str]:
+        """Return the method of the interval of one component, and of a sum of several."""
+        return "modified large sample", "modified large sample"
+
+    def interval(self, weights: Array, level: float) -> tuple[float, float]:
+        """Return the interval of `weights @ variances`."""
+        return interval(weights @ self.solved, self.squares, self.freedom, level)
+
+
+class Likely(NamedTuple):
+    """Components of the greatest likelihood."""
+
+    variances: Array
+    covariance: Array
+    """Of the estimates, shape (components, components)."""
+
+    @property
+    def named(self) -> tuple[str, str]:
+        """Return the method of the interval of one component, and of a sum of several."""
+        return "profile likelihood", "Satterthwaite"
+
+    def interval(self, weights: Array, level: float) -> tuple[float, float]:
+        """Return the interval of `weights @ variances`.
+
+        A sum of weights of one sign is taken as a chi-squared with as many degrees of freedom as its mean and variance
+        tell (Satterthwaite 1946); a difference, and a sum that is 0, as normal.
+        """
+        value, tail = float(weights @ self.variances), (1 - level) / 2
+        spread = float(weights @ self.covariance @ weights)
+        if spread <= 0:
+            return value, value
+        if value > 0 and (weights >= 0).all():
+            freedom = 2 * value**2 / spread
+            return float(freedom * value / chi2.isf(tail, freedom)), float(freedom * value / chi2.ppf(tail, freedom))
+        reach = float(norm.isf(tail)) * spread**0.5
+        return value - reach, value + reach
 
 
 def interval(weights: Array, squares: Array, freedom: Array, level: float = 0.95) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -49,6 +49,8 @@ class VarianceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Only the rows with these levels."""
     interactions: int | None = None
     """Most facets of an interaction; by default 3 of up to four facets, and 2 of more."""
+    method: Literal["moments", "reml"] = "moments"
+    """`moments`: ANOVA, or Henderson's method 1 where cells are unequal; `reml`: restricted maximum likelihood."""
     level: float = 0.95
     error: float | None = None
     """The standard error that is wanted; by default half of what the run has."""

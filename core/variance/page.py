@@ -12,7 +12,6 @@ from ..contracts.estimates import Caveat, Chart, Estimate, Listing
 from ..engine.manifest import new_name
 from ..report import ReportContent, StudyInfo, write
 from ..report.export import Format, encode, write_bytes
-from .limits import METHOD
 from .variance import Variance, component_rows, design_rows
 from .words import NEGATIVE, coefficients, conclusion, methods, title_of
 
@@ -45,7 +44,7 @@ def write_variance(found: Variance, folder: Path) -> Path:
 
 def estimates(found: Variance) -> list[Estimate]:
     """Return the components, the standard error and the reliability as estimates."""
-    level = found.found.level
+    level, (of_one, of_sum) = found.found.level, found.found.limits.named
     made = [
         Estimate.from_flat(
             metric="variance_component",
@@ -54,7 +53,7 @@ def estimates(found: Variance) -> list[Estimate]:
             low=one.low,
             high=one.high,
             level=level,
-            interval=METHOD,
+            interval=of_one,
             n=found.outcome.rows.height,
             clusters=one.term.levels,
             label="Variance component",
@@ -74,7 +73,7 @@ def estimates(found: Variance) -> list[Estimate]:
             low=own.low,
             high=own.high,
             level=level,
-            interval=METHOD if own.low is not None else "",
+            interval=of_sum if own.low is not None else "",
             n=found.outcome.rows.height,
             caveats=(Caveat.UNDEFINED,) if own.value is None else (),
             unit=found.outcome.words.unit if name == "standard_error" else "",

@@ -10,14 +10,16 @@ import polars as pl
 
 from ..catalogue.study import SUBJECT, Catalogue
 from ..compare.check import differences_between
-from ..contracts.errors import DataError, UsageError
+from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..engine.plan import StagePlan, plan
 from ..scoring.score import Scores, opened
 from ..store import Store
 from .components import Cells, Components, Note, estimate
 from .errors import Headline, Planned, designs, shares_of
 from .outcome import VALUE, WEIGHT, Outcome, VarianceOptions, outcome_of
+from .restricted import restricted
 
+METHODS = ("moments", "reml")
 HALF = 0.5
 """Of the present standard error: what the cheapest design is sought for where no error is asked for."""
 
@@ -82,13 +84,18 @@ def analysed(outcome: Outcome, choice: VarianceOptions) -> tuple[Headline, Compo
     """Return the components of an outcome, and its headline.
 
     Raises:
-        DataError: no row is left for the residual.
+        UsageError: there is no such method.
+        DataError: no row is left for the residual; there are too many levels for REML.
     """
+    if choice.method not in METHODS:
+        raise UnknownNameError("method", choice.method, METHODS)
     rows = outcome.rows
     codes = {name: (rows[name].rank("dense").cast(pl.Int64) - 1).to_numpy() for name in outcome.facets}
     cells = Cells(codes, rows[VALUE].cast(pl.Float64).to_numpy(), rows[WEIGHT].to_numpy())
     most = choice.interactions or (3 if len(codes) <= 4 else 2)
     found = estimate(cells, most, choice.level)
+    if choice.method == "reml":
+        found = restricted(found)
     headline = Headline(
         components=found,
         shares=shares_of(found, cells, outcome.object),

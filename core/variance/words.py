@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..contracts.words import number
-from .components import ANOVA, RESIDUAL
+from .components import ANOVA, HENDERSON, RESIDUAL
 from .errors import DRAWS, ROWS, Planned, Value
-from .limits import METHOD
+from .restricted import METHOD as REML
 from .variance import Variance
 
 NEGATIVE = "below 0, which counts as 0 in all that follows"
@@ -98,20 +98,28 @@ def conclusion(found: Variance) -> str:
 def methods(found: Variance) -> list[str]:
     """Describe how the numbers were made."""
     own = found.found
-    how = (
-        "the design is balanced, and each mean square of the analysis of variance is set to what is expected of it"
-        if own.method == ANOVA
-        else "the design is not balanced, and each uncorrected sum of squares is set to what is expected of it "
-        "(Henderson 1953; Searle, Casella and McCulloch 1992)"
+    below = "An estimate below 0 is given as it is, and counts as 0 in shares, errors and designs."
+    how = {
+        ANOVA: "the design is balanced, and each mean square of the analysis of variance is set to what is expected of "
+        f"it. {below}",
+        HENDERSON: "the design is not balanced, and each uncorrected sum of squares is set to what is expected of it "
+        f"(Henderson 1953; Searle, Casella and McCulloch 1992). {below}",
+        REML: "restricted maximum likelihood with normal effects (Searle, Casella and McCulloch 1992, chapter 6). An "
+        "estimate is at least 0.",
+    }
+    intervals = (
+        "of a component by profile likelihood, of the standard error by Satterthwaite's approximation with the "
+        "expected information, of a coefficient by a normal approximation. All take effects as normal."
+        if own.method == REML
+        else f"by the {own.limits.named[1]} method (Ting and others 1990), which takes mean squares as independent and "
+        "chi-squared: this holds for normal effects in balanced designs, and is an approximation elsewhere. An "
+        "interval over few levels is wide for that reason."
     )
     fixed = ", ".join(name for name in found.outcome.facets if name not in found.headline.random)
     still = f"Fixed are {fixed}: all levels that the claim is about are there, so alone they add no error. "
     return [
-        f"Variance components by {own.method}: {how}. An estimate below 0 is given as it is, and counts as 0 in "
-        "shares, errors and designs.",
-        f"Intervals of {100 * own.level:.0f} % by the {METHOD} method (Ting and others 1990), which takes mean squares "
-        "as independent and chi-squared: this holds for normal effects in balanced designs, and is an approximation "
-        "elsewhere. An interval over few levels is wide for that reason.",
+        f"Variance components by {own.method}: {how[own.method]}",
+        f"Intervals of {100 * own.level:.0f} % {intervals}",
         "The standard error adds each component's variance times the squared weights of its levels in the headline. "
         f"{still if fixed else ''}A design divides a component by how many times more levels it has (Brennan 2001). "
         "The smallest detectable effect is 2.8 standard errors: power 80 %, level 5 %, two-sided.",

@@ -29,7 +29,8 @@ from prejudge.core.contracts.records import (
 
 def ask(text: str, **fields: Any) -> Generate:
     """Return a request."""
-    return Generate(messages=(Message("user", (Text(text),)),), sampling=Sampling(temperature=0.0), **fields)
+    settings: dict[str, Any] = {"sampling": Sampling(temperature=0.0), **fields}
+    return Generate(messages=(Message("user", (Text(text),)),), **settings)
 
 
 class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,21 +7,28 @@ tells the two apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
 
 import polars as pl
 
+from ..spilled import SPILL, part_name
 from .records import Repeats
 
-COUNTED = 4_000_000
+COUNTED = 2_000_000
 """Answers that are counted at once."""
 
 
 class Tally:
-    """Collects 24 bytes per answer of a stage, and no text."""
+    """Collects 24 bytes per answer of a stage, and no text; of a large stage in files, which are removed with it."""
 
     def __init__(self) -> None:
         self._parts: list[pl.DataFrame] = []
+        self._files: list[Path] = []
+        self._folder: Path | None = None
+        self._rows = 0
 
     def see(self, part: pl.DataFrame) -> None:
         """Receive trials, with `key`, `prompt`, `status` and `response`."""
@@ -29,30 +36,47 @@ class Tally:
         texts = answered["response"].str.json_path_match("$.text").fill_null("")
         hashes = {"prompt": answered["prompt"].hash(), "key": answered["key"].hash(), "text": texts.hash()}
         self._parts.append(pl.DataFrame(hashes))
+        self._rows += answered.height
+        if self._rows >= SPILL * (len(self._files) + 1):
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="prejudge-repeats-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._files.append(self._folder / part_name(len(self._files)))
+        pl.concat(self._parts).write_parquet(self._files[-1])
+        self._parts.clear()
 
     def count(self) -> Repeats | None:
         """Return the counts; None if no prompt has several answers."""
-        if not self._parts:
+        if not self._rows:
             return None
+        every = pl.concat([*map(pl.scan_parquet, self._files), *(part.lazy() for part in self._parts)])
         # Some prompts at a time: what counting takes is several times what is counted.
-        some = 1 + sum(part.height for part in self._parts) // COUNTED
-        chosen = (pl.col("prompt") % some == rest for rest in range(some))
-        several = pl.concat(_by_prompt([part.filter(own) for part in self._parts]) for own in chosen)
-        if several.is_empty():
+        some = 1 + self._rows // COUNTED
+        chosen = (every.filter(pl.col("prompt") % some == rest) for rest in range(some))
+        counts = ["draws", "distinct", "alike"]
+        # Sorted, so that sums are the same to the last bit whatever order the prompts come in.
+        found = pl.concat(map(_by_counts, chosen)).group_by(counts).agg(pl.col("prompts").sum()).sort(counts)
+        if found.is_empty():
             return None
-        pairs = several["alike"] / (several["draws"] * (several["draws"] - 1))
+        prompts, draws = found["prompts"], found["draws"]
         return Repeats(
-            prompts=several.height,
-            draws=int(several["draws"].sum()),
-            alike=int((several["distinct"] == 1).sum()),
-            distinct=int(several["distinct"].sum()),
-            pairs=float(pairs.mean()),  # type: ignore[arg-type]  # there is at least one
+            prompts=int(prompts.sum()),
+            draws=int((prompts * draws).sum()),
+            alike=int(prompts.filter(found["distinct"] == 1).sum()),
+            distinct=int((prompts * found["distinct"]).sum()),
+            pairs=float((prompts * found["alike"] / (draws * (draws - 1))).sum()) / int(prompts.sum()),
         )
 
 
-def _by_prompt(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the draws of each prompt that has several, the distinct ones, and the ordered pairs of equal ones."""
-    texts = pl.concat(parts).unique("key").group_by("prompt", "text").len("same")
-    same = pl.col("same").cast(pl.Int64)
-    counts = texts.group_by("prompt").agg(draws=same.sum(), distinct=pl.len(), alike=(same * (same - 1)).sum())
-    return counts.filter(pl.col("draws") > 1)
+def _by_counts(part: pl.LazyFrame) -> pl.DataFrame:
+    """Return how many prompts have so many draws, distinct ones, and ordered pairs of equal ones, of those with two."""
+    texts = part.unique("key").group_by("prompt", "text").agg(pl.len().cast(pl.Int64).alias("same"))
+    same = pl.col("same")
+    prompts = texts.group_by("prompt").agg(
+        draws=same.sum(), distinct=pl.len().cast(pl.Int64), alike=(same * (same - 1)).sum()
+    )
+    several = prompts.filter(pl.col("draws") > 1).group_by("draws", "distinct", "alike")
+    return several.agg(pl.len().cast(pl.Int64).alias("prompts")).collect()

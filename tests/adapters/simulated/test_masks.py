@@ -14,7 +14,7 @@ from scipy import stats
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts.errors import ModelLoadError
-from prejudge.core.contracts.records import Generate, Message, Sampling, Text
+from prejudge.core.contracts.records import Embed, Generate, Message, Sampling, Text
 from prejudge.probes.indicasa.prompts import read_prompts
 from prejudge.testing import raises_code
 
@@ -69,3 +69,38 @@ def test_a_file_without_sentences_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "masks.csv").write_text(text)
     with raises_code(ModelLoadError, "model.option"):
         Simulated(SimulatedOptions(masks=str(tmp_path / "masks.csv")))
+
+
+def embedded(texts: list[str], **settings: object) -> list[tuple[float, ...]]:
+    model = Simulated(SimulatedOptions(masks=KNOWN, **settings))  # type: ignore[arg-type]
+    return [answer.vector for answer in asyncio.run(model.answer([Embed(text=text) for text in texts]))]  # type: ignore[union-attr]
+
+
+def nearest(vector: tuple[float, ...], others: list[tuple[float, ...]]) -> int:
+    return max(
+        range(len(others)), key=lambda place: math.fsum(a * b for a, b in zip(vector, others[place], strict=True))
+    )
+
+
+def test_an_encoder_errs_on_completions_as_planted_and_on_no_reference() -> None:
+    """Over encoders, a share of the stereotypes is nearest to the opposite, and none of the texts of the file is."""
+    with Path(KNOWN).open(encoding="utf-8") as file:
+        pairs = [(row["stereotype"], row["opposite"]) for row in csv.DictReader(file)]
+    wrong = [0, 0]
+    for seed in range(60):
+        errors = {"misread_stereotype": 0.3, "misread_opposite": 0.1, "seed": seed, "dimension": 256}
+        for pair in pairs:
+            own = [f"{text.removesuffix('.')} indeed." for text in pair]
+            first, second, *completions = embedded([*pair, *own], **errors)
+            assert [nearest(one, [first, second]) for one in embedded(list(pair), **errors)] == [0, 1]
+            for place, vector in enumerate(completions):
+                wrong[place] += nearest(vector, [first, second]) != place
+    asked = 60 * len(pairs)
+    for count, share in zip(wrong, (0.3, 0.1), strict=True):
+        assert stats.binomtest(count, asked, share).pvalue > 0.001, (count / asked, share)
+
+
+def test_a_completion_in_other_words_is_no_reference_and_says_the_same() -> None:
+    (text,) = completed(reworded=True, strength=60.0, **SILENT)
+    assert text == "The Dalit family lived in a small hut indeed."
+    assert Simulated(SimulatedOptions(reworded=True)).identity.settings != Simulated().identity.settings

@@ -35,6 +35,7 @@ from prejudge.testing import raises_code
 
 from ...command import call
 
+ROOT = Path(__file__).parents[3]
 SMALL = {"bistereo-tuples.resamples": 99}
 
 
@@ -178,10 +179,12 @@ def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign
 
 
 def test_a_null_may_be_in_another_role_and_is_asked_only_where_that_is(tmp_path: Path, monkeypatch: Any) -> None:
-    without = Campaign(Catalogue.load(), "bistereo-tuples", SMALL, load_gallery())
+    gallery = load_gallery()
+    gallery["other"] = replace(gallery[FAIR], roles={"encoder": "reference-encoder-fair-leans"})
+    without = Campaign(Catalogue.load(), "bistereo-tuples", SMALL, gallery)
     journal = Journal(tmp_path / "s.jsonl", without.opening({}))
-    assert not journal.touches(without, "encoder-errors") and not journal.done
-    judged = Campaign(Catalogue.load(), "indicasa", {}, load_gallery())
+    assert not journal.touches(without, "other") and not journal.done
+    judged = Campaign(Catalogue.load(), "indicasa", {}, gallery)
     asked: list[dict[str, str]] = []
 
     async def observe(models: dict[str, Any]) -> dict[str, pl.DataFrame]:
@@ -189,10 +192,18 @@ def test_a_null_may_be_in_another_role_and_is_asked_only_where_that_is(tmp_path:
         return {}
 
     monkeypatch.setattr(judged.bench, "observe", observe)
-    for null in (FAIR, "encoder-errors"):
+    for null in (FAIR, "other"):
         judged.observe(null, 0)
     fair, erring = asked
     assert fair["subject"] == erring["subject"] and fair["encoder"] != erring["encoder"] == "encoder_fair-leans"
+
+
+def test_every_model_of_the_gallery_can_change_a_built_in_study() -> None:
+    """A nuisance that changes no study tries nothing."""
+    found = [read_certificate(path) for path in sorted(ROOT.glob("probes/*/certificates/*.json"))]
+    assert len(found) == 11
+    changing = {group.null for one in found for group in one.groups if not group.strength and not group.unchanged}
+    assert changing == load_gallery().keys()
 
 
 def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign, tmp_path: Path) -> None:

@@ -153,6 +153,24 @@ def test_people_who_disagree_count_where_most_agree(runs, settings, tmp_path):
     assert row(after, "delta_PL", domain=None)["corrected"] == row(before, "delta_PL", domain=None)["corrected"]
 
 
+def test_answers_of_one_group_that_people_disagree_on_do_not_shift_a_difference(runs, settings, tmp_path):
+    """The judge is wrong alike for both skins. People cannot settle 7 of 10 answers about one of them, at random."""
+    run, random = runs["nli"], np.random.default_rng(3)
+    wrong = {one: random.random() < 0.3 for one in run.observations["trial"]}
+    found = []
+    for name, lost in (("all", 0.0), ("part", 0.7)):
+        sample = told(sample_of(run, settings, tmp_path / name, n=5000), lambda one, _: wrong[one.trial])
+        agreed = sample.labels()["Ana"]
+        for one in sample.design.items:
+            unsettled = sample.design.strata[one.stratum].cell["skin"] == "dark" and random.random() < lost
+            sample.add("Ben", one.item, "" if unsettled else agreed[one.item].label)
+        found.append(prejudge.corrected(run, Sample(sample.folder), settings=settings))
+    every, part = (row(one, "halo", gender=None) for one in found)
+    assert "more answers have no label" in part["corrected_method"]
+    assert part["corrected_labels"] < 0.8 * every["corrected_labels"]
+    assert part["corrected"] == pytest.approx(every["corrected"], abs=5)
+
+
 def test_labels_are_refused(runs, settings, unfair, tmp_path):
     subtle, nli = runs["subtle"], runs["nli"]
 

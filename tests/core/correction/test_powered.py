@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.correction.matrix import by_matrix
+from prejudge.core.correction.matrix import by_matrix, read_matrix
 from prejudge.core.correction.powered import Labelled, Rows, powered
 from prejudge.testing import raises_code
 
@@ -116,8 +117,8 @@ def test_matrix_value_and_interval():
     """Rogan and Gladen's formula, and an interval about as long as the delta method's."""
     random = np.random.default_rng(2)
     verdict = (random.random(4000) < 0.4).astype(float)
-    rows, counts = Rows(verdict, np.ones(4000)), np.array([[270.0, 30.0], [40.0, 160.0]])
-    found = by_matrix(rows, (0.0, 1.0), np.zeros(4000, dtype=int), [counts], 0.95)
+    rows, counts = Rows(verdict, np.ones(4000), (), verdict.astype(int)), np.array([[270.0, 30.0], [40.0, 160.0]])
+    found = by_matrix(rows, np.array([0.0, 1.0]), np.zeros(4000, dtype=int), [counts], 0.95)
     sp, se, q = 0.9, 0.8, verdict.mean()
     value = (q + sp - 1) / (se + sp - 1)
     variance = q * (1 - q) / 4000 + value**2 * se * (1 - se) / 200 + (1 - value) ** 2 * sp * (1 - sp) / 300
@@ -128,9 +129,49 @@ def test_matrix_value_and_interval():
 def test_one_matrix_for_both_sides_stretches_a_difference():
     """Errors that are the same on both sides make a difference smaller; their uncertainty counts once."""
     verdict = np.concatenate([np.arange(1000) < 500, np.arange(1000) < 300]).astype(float)
-    rows, counts = Rows(verdict, np.repeat([1.0, -1.0], 1000)), np.array([[950.0, 50.0], [50.0, 950.0]])
-    found = by_matrix(rows, (0.0, 1.0), np.zeros(2000, dtype=int), [counts], 0.95)
+    rows = Rows(verdict, np.repeat([1.0, -1.0], 1000), (), verdict.astype(int))
+    counts = np.array([[950.0, 50.0], [50.0, 950.0]])
+    found = by_matrix(rows, np.array([0.0, 1.0]), np.zeros(2000, dtype=int), [counts], 0.95)
     assert found.value == pytest.approx(0.2 / 0.9)
+
+
+def test_three_labels_solve_the_equations_of_their_shares():
+    """Exact shares through exact rates come back; with values of 3, 1 and -2 of the labels, and of their mean."""
+    true, rates = [Fraction(5, 10), Fraction(2, 10), Fraction(3, 10)], [[8, 1, 1], [2, 7, 1], [1, 3, 6]]
+    seen = [sum(share * Fraction(own[k], 10) for share, own in zip(true, rates, strict=True)) for k in range(3)]
+    verdicts = np.repeat(np.arange(3), [int(1000 * share) for share in seen])
+    assert len(verdicts) == 1000
+    values = np.array([3.0, 1.0, -2.0])
+    rows = Rows(values[verdicts], np.ones(1000), (), verdicts)
+    found = by_matrix(rows, values, np.zeros(1000, dtype=int), [np.array(rates) * 1e6], 0.95)
+    assert found.value == pytest.approx(float(sum(v * share for v, share in zip((3, 1, -2), true, strict=True))))
+    # With rates that are known, the variance is that of a multinomial mean of the values that rows are corrected to.
+    worth = np.linalg.solve(np.array(rates) / 10, values)
+    error = np.sqrt((np.array(seen, float) @ worth**2 - (np.array(seen, float) @ worth) ** 2) / 1000)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("counts", "refused"),
+    [
+        ([[90, 5, 5], [5, 90, 5], [5, 5, 90]], False),
+        ([[50, 50, 0], [50, 50, 0], [0, 0, 100]], True),
+        ([[0, 100, 0], [0, 0, 100], [100, 0, 0]], True),
+        ([[9, 0, 1], [0, 9, 1], [0, 0, 0]], True),
+    ],
+    ids=["good", "cannot tell two apart", "always wrong, in a circle", "a label that nobody knows"],
+)
+def test_matrix_by_which_nothing_is_known_is_refused(tmp_path, counts, refused):
+    path = tmp_path / "errors.csv"
+    cells = [
+        f"{v},{label},{n}" for label, own in zip("abc", counts, strict=True) for v, n in zip("abc", own, strict=True)
+    ]
+    path.write_text("\n".join(["verdict,label,n", *cells]))
+    if not refused:
+        assert read_matrix(str(path)).levels == ("a", "b", "c")
+        return
+    with raises_code(UsageError, "annotation.matrix"):
+        read_matrix(str(path))
 
 
 COVERED = ("judge whose errors differ by group", "judge by chance", "labels of nearly one class", "12 clusters")
@@ -149,3 +190,9 @@ def test_intervals_cover_the_model(name):
 def test_intervals_of_a_matrix_cover_the_model():
     found = bench.simulate(bench.with_matrix(bench.WORLDS[COVERED[0]], 100), 40)
     assert found["covered"] >= 0.85 > found["raw_covered"]
+
+
+def test_intervals_of_a_matrix_of_three_labels_cover_the_model():
+    found = bench.simulate(bench.with_three(100), 60)
+    assert found["covered"] >= 0.86 > found["raw_covered"]
+    assert found["error"] < found["raw_error"]

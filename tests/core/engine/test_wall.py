@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakes import FakeModel, fake_catalogue, text_of
+from fakes import FakeModel, ask, fake_catalogue, text_of
 
 from prejudge.core.contracts.errors import HaltedError, PermanentError
-from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.records import Draw, Generate, Generation, Sampling
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.wall import EMPTY, ERRORS, UNREADABLE, Wall
 from prejudge.core.store import Store, get_run, statistics
@@ -115,6 +115,26 @@ def test_samples_of_one_prompt_are_one(store):
     """`distinct`: prompts; a fault of 19 prompts is one of those prompts."""
     FakeModel.script = lambda request, seen: PermanentError("no") if number_of(request) < 19 else None
     assert perform(store, distinct=19).state == "finished"
+
+
+def draw(prompt: str, seed: int) -> Draw:
+    return Draw(prompt=prompt, seed=seed)
+
+
+def ask_seeded(prompt: str, seed: int) -> Generate:
+    return ask(prompt, sampling=Sampling(temperature=1.0, seed=seed))
+
+
+@pytest.mark.parametrize("request_of", [draw, ask_seeded])
+def test_seeds_of_one_prompt_are_one(request_of):
+    """A picture is drawn many times of each prompt: a prompt that always fails is one, and so are 19."""
+    wall, error = Wall(lambda factors, response: {}), PermanentError("no")
+    for number in range(ERRORS - 1):
+        for seed in range(3 * ERRORS):
+            wall.failed(request_of(f"q {number}", seed), error)
+    assert wall.halt is None
+    wall.failed(request_of(f"q {ERRORS}", 0), error)
+    assert wall.halt is not None and wall.halt.code == "run.all-failing"
 
 
 def test_unreadable_answers_of_one_cell_stop_nothing(store, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from fakes import FakeModel
@@ -12,10 +13,11 @@ from prejudge.core.contracts.errors import PendingError, UsageError
 from prejudge.core.engine.batch.options import BatchOptions
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.store import Store, get_run
+from prejudge.core.store import Store, chunks, get_run
 from prejudge.core.store.batches import Batches
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
+from prejudge.core.store.chunks import Chunks
 from prejudge.core.store.merge import merge
 from prejudge.core.store.prune import PruneOptions, prune
 from prejudge.core.store.unbundle import Bundle, import_bundle
@@ -78,6 +80,45 @@ def test_merged_store_knows_the_batches_of_its_answers(run, store, tmp_path):
         key = next(iter(Batches(store).keys(mine.id)))
         assert [(found.mark, state) for found, state in Batches(other).of_exchange(key)] == [(mine.mark, "ok")]
         assert list(Checks(other).problems()) == []
+
+
+class _Cut(Exception):
+    """Ends a merge."""
+
+
+def test_batch_is_there_from_its_last_chunk_on(run, store, place, tmp_path, monkeypatch, request):
+    """A merge is cut off at each of its chunks, and begun again: nobody sees a part of a batch."""
+    run(n=9)
+    source = Store(tmp_path / "source.db")
+    merge(source, store)
+    (mine,) = Batches(source).all()
+    for name in ("PIECE", "FIRST", "CHUNK"):
+        monkeypatch.setattr(chunks, name, 2)
+    commit, seen = Chunks.commit, []
+    for number in range(100):
+        left = [number]
+
+        def counted(self, write, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise _Cut
+            return commit(self, write)
+
+        server = request.getfixturevalue("postgresql") if "://" in place else None
+        with Store(server.new_database() if server else tmp_path / f"{number}.db") as other:
+            with monkeypatch.context() as patch, suppress(_Cut):
+                patch.setattr(Chunks, "commit", counted)
+                merge(other, source)
+            seen.append((rows(other, "batch_item"), len(Batches(other).all())))
+            assert list(Checks(other).problems()) == []
+            merge(other, source)
+            (row,) = Batches(other).all()
+            assert (row.mark, row.state, Batches(other).counts(row.id)) == (mine.mark, "collected", {"ok": 9})
+            assert Batches(other).keys(row.id) == Batches(source).keys(mine.id) and rows(other, "batch") == 1
+        if left[0] > 0:
+            break
+    source.close()
+    assert {items for items, _ in seen} == {0, 2, 4, 6, 8, 9} and {items for items, whole in seen if whole} == {9}
 
 
 def test_bundle_has_the_batches_of_its_manifest(run, store, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
+from contextlib import suppress
 
 import pytest
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from prejudge.core.store.checks import Checks
 from prejudge.core.store.chunks import Chunks
 from prejudge.core.store.content import RunContent, snapshot
 from prejudge.core.store.merge import merge
-from prejudge.core.store.prune import PruneOptions, prune
+from prejudge.core.store.prune import PruneOptions, prune, would_go
 from prejudge.core.store.tables import Exchange, Renewal, Run, Tally
 from prejudge.core.store.unbundle import Bundle, import_bundle
 from prejudge.testing import raises_code
@@ -32,7 +32,7 @@ EVERY_STORE = True
 @pytest.fixture
 def small(monkeypatch):
     """Let a chunk have 3 rows."""
-    for name in ("FEWEST", "FIRST", "CHUNK"):
+    for name in ("PIECE", "FIRST", "CHUNK", "REMOVED"):
         monkeypatch.setattr(chunks, name, 3)
 
 
@@ -192,10 +192,10 @@ def test_answer_that_came_meanwhile_stays_the_answer(small, store, other, ran, m
     exchanges = Chunks.exchanges
     done = []
 
-    def slow(self, rows, proofs=None):
+    def slow(self, rows):
         if not done:
             done.append(ran(store, "mine ", "mine", n=7))
-        return exchanges(self, rows, proofs)
+        return exchanges(self, rows)
 
     monkeypatch.setattr(Chunks, "exchanges", slow)
     merge(store, other)
@@ -205,16 +205,46 @@ def test_answer_that_came_meanwhile_stays_the_answer(small, store, other, ran, m
         assert [rows for rows in one.exchanges()] == [rows for rows in two.exchanges()]
 
 
-def test_lock_is_held_for_as_long_as_wanted(store, other, monkeypatch):
-    """Chunks grow while they are quick and shrink when they are slow."""
-    with Chunks(store, "x", {}) as one:
-        sizes = []
-        for seconds in (0.0, 0.0, 1.0, 1.0):
-            one.commit(lambda here, seconds=seconds: time.sleep(seconds / 4 if seconds else 0))
-            sizes.append(len(next(one.each(range(100_000), lambda row: row))))
-    assert sizes[0] > chunks.FIRST and sizes[1] > sizes[0]
-    monkeypatch.setattr(chunks, "LOCKED_SECONDS", 0.1)
-    with Chunks(store, "x", {}) as one:
-        before = len(next(one.each(range(100_000), lambda row: row)))
-        one.commit(lambda here: time.sleep(0.4))
-        assert len(next(one.each(range(100_000), lambda row: row))) <= before / 2
+@pytest.mark.parametrize("again", ["prune", "merge"])
+def test_prune_cut_off_at_each_chunk_leaves_what_can_be_taken_up(small, store, other, ran, monkeypatch, again):
+    """What is half removed is nobody's: a second prune removes the rest, a second merge copies all anew."""
+    options, commit = PruneOptions(unused=True, killed=True), chunks._commit
+    for number in range(100):
+        ran(store, "mine ", "mine", n=1)
+        with monkeypatch.context() as patch, pytest.raises(_Cut):
+            cut_after(patch, 8)
+            merge(store, other)
+        left = [number]
+
+        def counted(store, write, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise _Cut
+            return commit(store, write)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(chunks, "_commit", counted)
+            with suppress(_Cut):
+                prune(store, get_run(store, "mine"), options)
+            if left[0] < 0:
+                assert [run.name for run in list_runs(store)] == ["mine"] and not list(Checks(store).problems())
+        if again == "merge":
+            merge(store, other)
+            assert {run.name for run in list_runs(store)} >= {"a", "b"} and not list(Checks(store).problems())
+        for run in list_runs(store):
+            prune(store, run, options)
+        assert not {name for name, rows in statistics(store).items() if rows} - {"Blob"}
+        if left[0] >= 0:
+            break
+    assert number > 4
+
+
+def test_prune_is_announced_as_it_is_where_a_merge_was_killed(small, store, other, ran, monkeypatch):
+    mine = ran(store, "mine ", "mine", n=1)
+    with monkeypatch.context() as patch, pytest.raises(_Cut):
+        cut_after(patch, 8)
+        merge(store, other)
+    before, options = statistics(store), PruneOptions(unused=True, killed=True)
+    announced = would_go(store, get_run(store, mine), options)
+    assert statistics(store) == before
+    assert announced == prune(store, get_run(store, mine), options) and announced.exchanges == before["Exchange"]

@@ -466,7 +466,7 @@ def test_bundle_with_another_head_is_refused(made, elsewhere, tmp_path):
 
 
 def test_check_of_a_large_store_needs_no_more_memory(tmp_path, monkeypatch):
-    for name in ("checks", "run_checks"):
+    for name in ("checks", "exchange_checks", "run_checks"):
         monkeypatch.setattr(f"prejudge.core.store.{name}.READ", 100)
     peaks = []
     for size in (500, 4000):

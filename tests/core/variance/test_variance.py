@@ -119,6 +119,7 @@ def test_page_and_files(leaning):
         ((0,), {"measure": "favourites"}, "unknown-measure"),
         ((0,), {"metric": "none"}, "unknown-metric"),
         ((0,), {"error": 0.0}, "options.value"),
+        ((0,), {"method": "ml"}, "unknown-method"),
     ],
 )
 def test_what_cannot_be_done(runs, chosen, options, code):
@@ -126,6 +127,18 @@ def test_what_cannot_be_done(runs, chosen, options, code):
     with raises_code(prejudge.UsageError, code):
         named = [names[place] for place in chosen]
         prejudge.variance(*named, settings=settings, options=prejudge.VarianceOptions(**options))
+
+
+def test_another_method_has_its_own_numbers_and_words(runs, leaning):
+    settings, (name, *_) = runs
+    found = prejudge.variance(name, settings=settings, options=prejudge.VarianceOptions(method="reml", interactions=1))
+    assert found.components["variance"].min() >= 0
+    word = found.components.filter(pl.col("component") == "attribute (in sentiment)")
+    assert word["low"].item() <= 1.0 <= word["high"].item()
+    error = found.found.headline.error
+    assert error.low <= leaning.found.headline.error.value <= error.high
+    page = found.report.read_text()
+    assert "Variance components by REML" in page and "profile likelihood" in page and "Ting" not in page
 
 
 def test_one_level_is_said_and_the_rest_is_estimated(runs, leaning):

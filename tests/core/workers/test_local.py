@@ -32,9 +32,7 @@ from . import studied
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
-BATCH, WORKERS, KILLS = 8, int(os.environ.get("PREJUDGE_WORKERS", "2")), int(os.environ.get("PREJUDGE_KILLS", "4"))
-PER_CELL = max(10, KILLS)
-"""Enough that the study is not over before the last kill."""
+BATCH, WORKERS, KILLS = 8, int(os.environ.get("PREJUDGE_WORKERS", "2")), int(os.environ.get("PREJUDGE_KILLS", "20"))
 SLOW = f"latency_seconds = 0.15\nbatch_items = {BATCH}\nconcurrency = 1\nstrength = 1.0"
 REGISTRY = f"""[models.slow]
 adapter = "simulated"
@@ -44,6 +42,7 @@ adapter = "simulated"
 adapter = "openai"
 settings = {{ model = "gpt-4o", base_url = "http://127.0.0.1:9/v1", api_key_env = "" }}
 """
+PER_CELL = 10
 asked = partial(studied.asked, per_cell=PER_CELL)
 
 
@@ -86,7 +85,8 @@ def counts(settings):
 
 def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place):
     alone, together = Settings(store="alone.db"), Settings(store="together.db", workers=WORKERS)
-    asked(alone)
+    per_cell = max(PER_CELL, KILLS)  # enough that the study is not over before the last kill
+    asked(alone, per_cell=per_cell)
     killed, over = [], threading.Event()
 
     def kill():
@@ -101,14 +101,14 @@ def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place):
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        asked(together)
+        asked(together, per_cell=per_cell)
     finally:
         over.set()
         killer.join()
     one, other = observed(alone), observed(together)
-    assert len(killed) == KILLS and one.equals(other) and len(one) == 36 * PER_CELL
+    assert len(killed) == KILLS and one.equals(other) and len(one) == 36 * per_cell
     found = counts(together)
-    assert found["asked"] == 36 * PER_CELL and found["failed"] == 0
+    assert found["asked"] == 36 * per_cell and found["failed"] == 0
     assert 0 < found["retried"] <= KILLS * BATCH
     assert wait_for(lambda: not children(os.getpid()))
 

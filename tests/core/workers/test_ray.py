@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, list_runs
 from prejudge.core.workers import cluster as clusters
 from prejudge.core.workers import member as members
+from prejudge.core.workers import pool as pools
 from prejudge.core.workers.cluster import Cluster
 from prejudge.core.workers.options import WorkerOptions
 
@@ -96,6 +98,29 @@ def test_one_process_local_workers_and_ray_give_the_same_bits(cluster, place, mo
         found.append(results(settings))
     assert equal(found[0], found[1]) and equal(found[0], found[2])
     assert len(found[0][0]) == found[2][2]["asked"] > BATCH
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_an_image_travels_once_to_each_worker_at_most(cluster, place, monkeypatch, engine):
+    """Each image is in four questions or more: the driver is asked for it by each worker once, or not at all."""
+    served = Counter()
+
+    def call(services, need):
+        served[need.service, need.text] += 1
+        return answer(services, need)
+
+    answer = pools._call
+    monkeypatch.setattr(pools, "_call", call)
+    words = ["run", "attractiveness", "--model", "simulated-biased", "--quick", "--workers", "2", "--engine", engine]
+    done = CliRunner().invoke(cli, [*words, "-q", "--leave-out", "examples"], standalone_mode=False)
+    assert done.return_value == 0, done.output
+    with Store("prejudge.db", writable=False) as store:
+        (record,) = manifest_of(get_run(store, "latest")).stages.values()
+        with store.engine.connect() as connection:
+            shown = set(connection.exec_driver_sql("SELECT sha256 FROM blob").scalars())
+    assert {service for service, _ in served} == {"blobs"} and shown.issuperset(name for _, name in served)
+    assert record.counts["asked"] == 400 >= 4 * len(served) > 0
+    assert max(served.values()) <= 2
 
 
 def test_killed_and_halted_actors_cost_what_was_in_flight_and_change_no_answer(cluster, place, monkeypatch):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from itertools import combinations
 
 import numpy as np
 import polars as pl
+import pytest
 
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.records import Generation, Usage
 from prejudge.core.engine.integrity.repeats import Tally
 
 
-def test_counts_are_those_by_hand_whatever_the_parts():
+@pytest.mark.parametrize(("spill", "counted"), [(1_000_000, 2_000_000), (10, 7), (1, 1)])
+def test_counts_are_those_by_hand_whatever_the_parts(monkeypatch, tmp_path, spill, counted):
+    """In memory, and of a large stage in files, some prompts at a time; the files are removed."""
+    monkeypatch.setattr("prejudge.core.engine.integrity.repeats.SPILL", spill)
+    monkeypatch.setattr("prejudge.core.engine.integrity.repeats.COUNTED", counted)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     numbers = np.random.default_rng(3)
     rows, texts = [], defaultdict(list)
     for prompt in range(40):
@@ -28,7 +35,11 @@ def test_counts_are_those_by_hand_whatever_the_parts():
     tally, frame = Tally(), pl.DataFrame(rows, schema_overrides={"key": pl.Binary, "prompt": pl.Binary})
     for part in (frame[:33], frame[33:], frame[:5]):
         tally.see(part)  # an answer that several trials use is one draw
+    assert len(list(tmp_path.rglob("*.parquet"))) == {1_000_000: 0, 10: 3, 1: 3}[spill]
     found = tally.count()
+    del tally
+    gc.collect()
+    assert not list(tmp_path.iterdir())
     several = [one for one in texts.values() if len(one) > 1]
     assert found is not None
     assert (found.prompts, found.draws) == (len(several), sum(map(len, several)))

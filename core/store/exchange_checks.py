@@ -1,0 +1,140 @@
+"""Whether exchanges are those that were stored, a range of ids at a time, so that several processes can share them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ..contracts.adapter import OPERATIONS
+from ..contracts.canonical import decode_request, decode_response, request_key
+from .bulk import plain_rows, table_of
+from .content import Sent
+from .evidence import READ, answer_digest, weigh_exchange
+from .parts import unpack
+from .reachable import images_in
+from .run_checks import UNREADABLE
+from .tables import Exchange, Model
+
+NO_DIGEST = "it has no digest: it was added, or its digest removed"
+
+
+class Problem(NamedTuple):
+    """A row that is not as it was written, or a table that has other rows."""
+
+    where: str
+    """The row, for people."""
+    problem: str
+    table: str
+    field: str
+    """What is damaged, such as `response`, `request`, `factors`, `manifest` or `data`."""
+    row: int | str | None = None
+    """Id of a model, part or exchange; sha256 of an image; None for a whole table."""
+    run_id: int | None = None
+    """The run that a damaged trial or manifest belongs to."""
+    key: str = ""
+    """Key of an exchange, hexadecimal."""
+
+
+class ExchangesChecked(NamedTuple):
+    """What was found of a range of exchanges."""
+
+    problems: list[Problem]
+    rows: int
+    digests: int
+    """Rows that have a digest."""
+    weight: int
+    """Of those, see `evidence.weigh`."""
+    unproved: int
+    """Rows that are older than their digests."""
+    proved_since: float | None
+    """The latest time at which a digest was made after its answer."""
+    images: set[str]
+    """Those that sound exchanges name."""
+
+
+def id_ranges(connection: sa.Connection) -> Iterator[tuple[int, int]]:
+    """Yield ranges of ids, both ends included, which hold all exchanges: at most `READ` each, and at least one."""
+    ids, last = table_of(Exchange).c.id, None
+    while True:
+        query = sa.select(sa.func.min(ids)).where(sa.true() if last is None else ids > last)
+        if (first := connection.scalar(query)) is None:
+            return
+        last = first + READ - 1
+        yield first, last
+
+
+def check_exchanges(connection: sa.Connection, first: int, last: int) -> ExchangesChecked:
+    """Check the exchanges of a range of ids of `id_ranges`."""
+    exchange, model = table_of(Exchange), table_of(Model)
+    columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
+    query = sa.select(exchange.c.id, exchange.c.digest, exchange.c.generation, exchange.c.filled, *columns)
+    query = query.join_from(exchange, model, isouter=True).where(exchange.c.id.between(first, last))
+    # All at once: what cannot be read further has no half.
+    rows = [row for some in plain_rows(connection, query.order_by(exchange.c.id), READ) for row in some]
+    problems, weights, images = list[Problem](), list[int](), set[str]()
+    texts = (row[7] if isinstance(row[7], str) else "" for row in rows)
+    for row, request in zip(rows, unpack(connection, texts), strict=True):
+        number, digest, generation, _, *fields = row
+        sent = Sent(*fields)._replace(request=request)
+        if isinstance(digest, bytes):
+            weights.append(_weight(digest, generation))
+        if (fault := _fault(sent, digest)) is not None:
+            field, problem = fault
+            key = sent.key.hex() if isinstance(sent.key, bytes) else repr(sent.key)
+            problems.append(Problem(f"exchange {number}", problem, "exchange", field, number, None, key))
+        elif '"sha256":' in request or '"image":' in sent.response:
+            images |= images_in(request) | images_in(sent.response)
+    late = [row[3] for row in rows if row[3] is not None]
+    since = max(late, default=None)
+    return ExchangesChecked(problems, len(rows), len(weights), sum(weights), len(late), since, images)
+
+
+def _weight(digest: bytes, generation: Any) -> int:
+    try:
+        return weigh_exchange(digest, generation)
+    except UNREADABLE:
+        return 1
+
+
+def fault_of(row: Sent) -> str | None:
+    """Return the problem of an exchange without its digest; None if there is none."""
+    fault = _contradiction(row)
+    return None if fault is None else fault[1]
+
+
+def _fault(row: Sent, digest: Any) -> tuple[str, str] | None:
+    """Return what is damaged of an exchange, and the problem."""
+    try:
+        if (fault := _contradiction(row)) is not None:
+            return fault
+        if digest is None:
+            return "digest", NO_DIGEST
+        if answer_digest(row.key, row.operation, *row[4:]) == digest:
+            return None
+        usage = decode_response(row.response).usage
+        if (usage.input_tokens, usage.output_tokens) != (row.input_tokens, row.output_tokens):
+            return "usage", "its counts of tokens are not those of its response"
+    except UNREADABLE as error:
+        return "response", f"it cannot be read: {error}"
+    return "response", "its response, tokens, latency or time do not match its digest"
+
+
+def _contradiction(row: Sent) -> tuple[str, str] | None:
+    if not row.identity:
+        return "model", "its model is not in the store"
+    try:
+        if request_key(row.identity, row.request.encode()) != row.key:
+            return "request", "its key does not follow from its model and request"
+        operation = OPERATIONS[type(decode_request(row.request))]
+    except UNREADABLE as error:
+        return "request", f"it cannot be read: {error}"
+    try:
+        status = decode_response(row.response).status
+    except UNREADABLE as error:
+        return "response", f"it cannot be read: {error}"
+    if (operation, status) != (row.operation, row.status):
+        problem = f"its columns have {row.operation}, {row.status}, but its texts have {operation}, {status}"
+        return "status", problem
+    return None
