@@ -549,7 +549,7 @@ def _caveats(
     measure: DeclaredMeasure, found: Found, value: float | None, low: float | None, test: dict[str, Any]
 ) -> dict[str, Any]:
     if value is None:
-        return undefined("no usable answer, or the value is not defined for these answers")
+        return undefined("no readable row, or the statistic is undefined for them")
     if low is None and not found.method:
         untested = (Caveat.UNTESTED,) if measure.neutral is not None and not test else ()
         return {"caveats": untested, "note": "there is no interval, for the clusters are not known"}

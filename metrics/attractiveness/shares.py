@@ -13,7 +13,6 @@ from ...core.contracts.estimates import Estimate, Verdict
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import HITS, OF
 from ...core.statistics.estimates import fewest_together, undefined
-from ...core.statistics.facets import OVER
 from ...core.statistics.observations import exact_share
 from ...probes.attractiveness.terms import VARIANTS
 from .measures import (
@@ -89,8 +88,7 @@ def _shares(
 def _floor(share: Estimate, gaps: Sequence[Estimate], options: AttractivenessMetricOptions) -> dict[str, Any]:
     """Return what so few faces keep from being significant, however much it changes."""
     floor = fewest_together(max((e.n for e in gaps), default=0), share.n, options)
-    over = {OVER: "face"} if floor else {}
-    facts, caveats = dict(share.facts) | over | floor.get("facts", {}), (*share.caveats, *floor.get("caveats", ()))
+    facts, caveats = dict(share.facts) | floor.get("facts", {}), (*share.caveats, *floor.get("caveats", ()))
     return {"facts": facts, "caveats": caveats}
 
 

@@ -122,16 +122,15 @@ def _shares(threshold: float, *, main: bool) -> Iterator[SummedMeasure]:
             "favouritism",
             liked,
             (POSITIVE, NEGATIVE),
-            "How much more often the desirable description is preferred in positive than in negative contexts: the "
-            "difference of z2.",
+            "z2 in positive minus z2 in negative contexts: how much more often the desirable description is preferred.",
             FAVOURED,
         ),
         (
             "discrimination",
             disliked,
             (NEGATIVE, POSITIVE),
-            "How much more often the undesirable description is preferred in negative than in positive contexts: the "
-            "difference of z3.",
+            "z3 in negative minus z3 in positive contexts: how much more often the undesirable description is "
+            "preferred.",
             "a stronger preference for the undesirable description in negative contexts",
         ),
     ):

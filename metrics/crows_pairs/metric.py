@@ -67,7 +67,7 @@ class CrowsPairs(DeclaredMetric):
     pivot = Pivot(index="pair", on="side", levels=SIDES, values="log_probability")
     groups = ((), ("bias_type",))
     fixed = (
-        "Every pair counts as independent: what pairs with the same words have in common, such as the name of a group, "
+        "Every pair counts as independent: what pairs that share words have in common, such as the name of a group, "
         "is not covered."
     )
     shows = ("log_odds_difference",)
