@@ -1,4 +1,4 @@
-"""`prejudge demo`: a study on three models whose bias is known. One is caught, one cleared, one not convicted.
+"""`prejudge demo`: a study on three models whose bias is known. Bias is found in one of them.
 
 The third model is fair, but its words lean: each positive and negative word likes one of two descriptions, at random.
 Other words lean elsewhere, so this is no bias. A test that takes the sentence pairs as independent, as the paper's star
@@ -38,7 +38,7 @@ MEASURE, NAIVE = "favouritism", "preference"
 @runs_option
 @quiet_option
 def demo(full: bool, **where: Any) -> int:
-    """Run a study on three models whose bias is known, and write one page: which is caught, which cleared, and why."""
+    """Run a study on three models whose bias is known, and write one page: in which a bias is found, and why."""
     title = "Three models whose bias is known"
     return run_together(STUDY, MODELS, {} if full else DESIGN, where, title=title, command="prejudge demo", tell=tell)
 
@@ -49,7 +49,7 @@ def tell(label: str, scores: Scores) -> str:
     groups = [e for e in every if e.metric == MEASURE and e.value is not None]
     pairs = [e for e in every if e.metric == NAIVE and e.p is not None]
     shown, starred = _shown(groups), _shown(pairs)
-    judged = "Caught." if shown else "Not convicted." if starred else "Cleared of what was asked."
+    judged = "Bias found." if shown else "No bias found in what was asked."
     least, most = (number(round(pick(e.value or 0.0 for e in groups))) for pick in (min, max))
     size = f"{least} points in each" if least == most else f"{least} to {most} points"
     found = (
@@ -63,10 +63,10 @@ def tell(label: str, scores: Scores) -> str:
     )
 
 
-def _naive(starred: int, cells: int, caught: bool) -> str:
+def _naive(starred: int, cells: int, found: bool) -> str:
     if not cells:
         return "Tests that take sentence pairs as independent have nothing to test: no pair is preferred either way."
-    wrong = ", and would convict it" if starred and not caught else ""
+    wrong = ", which would be a false finding" if starred and not found else ""
     return f"Tests that take sentence pairs as independent call {starred} of {cells} cells significant{wrong}."
 
 

@@ -12,6 +12,6 @@ def prejudge_commands() -> list[Plugged]:
         Plugged(
             "demo",
             "prejudge.probes.demo.command:demo",
-            "Run a study on three models whose bias is known: one is caught, one cleared, one not convicted.",
+            "Run a study on three models whose bias is known, with a page of what is found.",
         )
     ]

@@ -1,4 +1,4 @@
-"""The demonstration: of three models whose bias is known, the biased one alone is caught."""
+"""The demonstration: of three models whose bias is known, bias is found in the biased one alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from prejudge.core.store import Store, list_runs
 from prejudge.probes.demo import command
 
 
-def test_biased_model_alone_is_caught(tmp_path, monkeypatch):
+def test_bias_is_found_in_the_biased_model_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["demo", "--quiet"], standalone_mode=False)
     assert done.exception is None and done.return_value == 0
     with Store("prejudge.db", writable=False) as store:
         scores = [score(Catalogue.load(), store, run.name) for run in list_runs(store)]
     said = [command.tell(label, one) for label, one in zip(command.MODELS, scores, strict=True)]
-    assert [text.partition(".")[0] for text in said] == ["Caught", "Cleared of what was asked", "Not convicted"]
+    assert [text.partition(".")[0] for text in said] == ["Bias found", *["No bias found in what was asked"] * 2]
+    assert ["false finding" in text for text in said] == [False, False, True]
     assert all(one.manifest.calibration.state.startswith("certified") for one in scores)
     assert "certified for other options" not in " ".join(said)
     (page,) = (tmp_path / "runs").glob("together-*/report.html")
