@@ -39,7 +39,7 @@ def verdict(certificate: Certificate) -> str:
     names = ", ".join(f"`{group.null}`" for group in failed)
     return (
         f"Under {len(judged) - len(failed)} of {of} every answer and every number of the headline holds the level of "
-        f"{percent(LEVEL, 0)}. Under the others ({names}) a finding of this study may be due to what these models do."
+        f"{percent(LEVEL, 0)}. Under the others ({names}) false findings are more frequent."
         f"{_together(certificate)}{few}"
     )
 
@@ -104,7 +104,7 @@ def _short(certificate: Certificate) -> str:
         return verdict(certificate)
     held = f"{len(judged) - len(failed)} of" if failed else "all"
     names = ", ".join(f"`{group.null}`" for group in failed)
-    due = f" Under {names} a finding may be due to what they do." if failed else ""
+    due = f" Under {names} false findings are more frequent." if failed else ""
     wanted = f" ({WANTED:,} are wanted)" if certificate.least < WANTED else ""
     return (
         f"holds the level of {percent(LEVEL, 0)} under {held} {counted(len(judged), 'fair model')}, each with "

@@ -83,7 +83,7 @@ def test_a_metric_that_convicts_fair_models_is_caught_and_one_at_its_level_is_no
         assert rate.shown == int((draws < share).sum())
         assert holds(rate) is right
         told = certificate(groups=(group_of(Cell(FAIR, 0.0, 400), studies),))
-        assert ("may be due" in verdict(told)) is not right
+        assert ("false findings" in verdict(told)) is not right
         assert ("**" in page(told).partition("| `fair` |")[2]) is not right
 
 
