@@ -17,10 +17,11 @@ from prejudge.core.store import Store, chunks, get_run
 from prejudge.core.store.batches import Batches
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
-from prejudge.core.store.chunks import Chunks
 from prejudge.core.store.merge import merge
 from prejudge.core.store.prune import PruneOptions, prune
 from prejudge.core.store.unbundle import Bundle, import_bundle
+
+from .cutting import CutError, cut_after
 
 EVERY_STORE = True
 
@@ -82,10 +83,6 @@ def test_merged_store_knows_the_batches_of_its_answers(run, store, tmp_path):
         assert list(Checks(other).problems()) == []
 
 
-class _Cut(Exception):
-    """Ends a merge."""
-
-
 def test_batch_is_there_from_its_last_chunk_on(run, store, place, tmp_path, monkeypatch, request):
     """A merge is cut off at each of its chunks, and begun again: nobody sees a part of a batch."""
     run(n=9)
@@ -94,20 +91,12 @@ def test_batch_is_there_from_its_last_chunk_on(run, store, place, tmp_path, monk
     (mine,) = Batches(source).all()
     for name in ("PIECE", "FIRST", "CHUNK"):
         monkeypatch.setattr(chunks, name, 2)
-    commit, seen = Chunks.commit, []
+    seen = []
     for number in range(100):
-        left = [number]
-
-        def counted(self, write, left=left):
-            left[0] -= 1
-            if left[0] < 0:
-                raise _Cut
-            return commit(self, write)
-
         server = request.getfixturevalue("postgresql") if "://" in place else None
         with Store(server.new_database() if server else tmp_path / f"{number}.db") as other:
-            with monkeypatch.context() as patch, suppress(_Cut):
-                patch.setattr(Chunks, "commit", counted)
+            with monkeypatch.context() as patch, suppress(CutError):
+                left = cut_after(patch, number)
                 merge(other, source)
             seen.append((rows(other, "batch_item"), len(Batches(other).all())))
             assert list(Checks(other).problems()) == []

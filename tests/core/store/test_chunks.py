@@ -26,6 +26,8 @@ from prejudge.core.store.tables import Exchange, Renewal, Run, Tally
 from prejudge.core.store.unbundle import Bundle, import_bundle
 from prejudge.testing import raises_code
 
+from .cutting import CutError, cut_after
+
 EVERY_STORE = True
 
 
@@ -125,23 +127,6 @@ def whole_place(place, tmp_path, request):
     return str(tmp_path / "whole.db")
 
 
-class _Cut(Exception):
-    """Ends a copy."""
-
-
-def cut_after(monkeypatch, number):
-    """Let a copy end after so many chunks."""
-    commit, left = Chunks.commit, [number]
-
-    def counted(self, write):
-        left[0] -= 1
-        if left[0] < 0:
-            raise _Cut
-        return commit(self, write)
-
-    monkeypatch.setattr(Chunks, "commit", counted)
-
-
 def test_import_cut_off_at_each_chunk_is_taken_up_again(small, store, other, tmp_path, monkeypatch):
     path = export_run(other, get_run(other, "b"), tmp_path / "b.zip").path
     for number in range(100):
@@ -150,7 +135,7 @@ def test_import_cut_off_at_each_chunk_is_taken_up_again(small, store, other, tmp
             try:
                 import_bundle(store, bundle)
                 break
-            except _Cut:
+            except CutError:
                 assert not list_runs(store) or number > 4
     with snapshot(other) as theirs, snapshot(store) as mine:
         digests = [RunContent(at, get_run(of, "b")).digest() for at, of in ((theirs, other), (mine, store))]
@@ -160,7 +145,7 @@ def test_import_cut_off_at_each_chunk_is_taken_up_again(small, store, other, tmp
 
 def test_prune_spares_an_unfinished_merge(small, store, other, ran, monkeypatch):
     mine = ran(store, "mine ", "mine", n=1)
-    with monkeypatch.context() as patch, pytest.raises(_Cut):
+    with monkeypatch.context() as patch, pytest.raises(CutError):
         cut_after(patch, 4)
         merge(store, other)
     there = statistics(store)["Exchange"]
@@ -173,7 +158,7 @@ def test_prune_spares_an_unfinished_merge(small, store, other, ran, monkeypatch)
 
 def test_prune_removes_what_a_killed_merge_left(small, store, other, ran, monkeypatch):
     mine = ran(store, "mine ", "mine", n=1)
-    with monkeypatch.context() as patch, pytest.raises(_Cut):
+    with monkeypatch.context() as patch, pytest.raises(CutError):
         cut_after(patch, 8)
         merge(store, other)
     assert statistics(store)["RunTrial"] > 1
@@ -208,23 +193,15 @@ def test_answer_that_came_meanwhile_stays_the_answer(small, store, other, ran, m
 @pytest.mark.parametrize("again", ["prune", "merge"])
 def test_prune_cut_off_at_each_chunk_leaves_what_can_be_taken_up(small, store, other, ran, monkeypatch, again):
     """What is half removed is nobody's: a second prune removes the rest, a second merge copies all anew."""
-    options, commit = PruneOptions(unused=True, killed=True), chunks._commit
+    options = PruneOptions(unused=True, killed=True)
     for number in range(100):
         ran(store, "mine ", "mine", n=1)
-        with monkeypatch.context() as patch, pytest.raises(_Cut):
+        with monkeypatch.context() as patch, pytest.raises(CutError):
             cut_after(patch, 8)
             merge(store, other)
-        left = [number]
-
-        def counted(store, write, left=left):
-            left[0] -= 1
-            if left[0] < 0:
-                raise _Cut
-            return commit(store, write)
-
         with monkeypatch.context() as patch:
-            patch.setattr(chunks, "_commit", counted)
-            with suppress(_Cut):
+            left = cut_after(patch, number, chunks, "_commit")
+            with suppress(CutError):
                 prune(store, get_run(store, "mine"), options)
             if left[0] < 0:
                 assert [run.name for run in list_runs(store)] == ["mine"] and not list(Checks(store).problems())
@@ -241,7 +218,7 @@ def test_prune_cut_off_at_each_chunk_leaves_what_can_be_taken_up(small, store, o
 
 def test_prune_is_announced_as_it_is_where_a_merge_was_killed(small, store, other, ran, monkeypatch):
     mine = ran(store, "mine ", "mine", n=1)
-    with monkeypatch.context() as patch, pytest.raises(_Cut):
+    with monkeypatch.context() as patch, pytest.raises(CutError):
         cut_after(patch, 8)
         merge(store, other)
     before, options = statistics(store), PruneOptions(unused=True, killed=True)
