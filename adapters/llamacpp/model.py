@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.contracts.errors import ModelLoadError, PermanentError
+from ...core.contracts.processors import usable_cores
 from .gguf import GGUF
 from .sampling import Row, log_softmax
 
@@ -42,8 +43,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 def default_threads() -> int:
     """Return half the processors this process may use, at least one: llama.cpp gains little from hyper-threads."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, count // 2)
+    return max(1, usable_cores() // 2)
 
 
 def find_library() -> Any:

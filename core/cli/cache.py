@@ -15,10 +15,10 @@ import click
 from rich.table import Table
 
 from ..contracts.errors import UsageError
+from ..contracts.processors import usable_cores
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.batches import Batches
 from ..store.checks import Checks, secrets_in
-from ..store.crew import usable_cores
 from ..store.exchange_checks import Problem
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -15,7 +15,7 @@ from ..report.output import ensure_writable
 from ..store import Store
 from ..variance import Variance, VarianceOptions, component_rows, conclusion, design_rows, write_variance
 from ..variance import variance as analyse
-from ..variance.variance import METHODS
+from ..variance.outcome import Method
 from .completing import complete_run
 from .shared import read_pairs, registry_option, runs_option, store_option
 from .terminal import terminal
@@ -37,8 +37,8 @@ from .terminal import terminal
 @click.option("--interactions", type=click.IntRange(1, 6), help="Most facets of an interaction. Default: 3, or 2 of 5.")
 @click.option(
     "--method",
-    type=click.Choice(METHODS),
-    default=METHODS[0],
+    type=click.Choice(get_args(Method)),
+    default=VarianceOptions().method,
     show_default=True,
     help="moments: ANOVA, or Henderson's method 1; reml: restricted maximum likelihood, for up to 1,000 levels.",
 )

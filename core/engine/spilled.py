@@ -20,8 +20,7 @@ class Spilled:
     """The observations of a stage in files, which are removed with it."""
 
     def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="prejudge-observations-"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = folder_of(self, "prejudge-observations-")
         self.height, self.files = 0, list[Path]()
         schemas: list[pl.Schema] = []
         for frame in _full(frames):
@@ -84,6 +83,13 @@ class Frames(Mapping[str, pl.DataFrame]):
         """Yield the rows, a limited number at a time."""
         found = self._kept[stage]
         return found.parts() if isinstance(found, Spilled) else found.iter_slices(PART)
+
+
+def folder_of(owner: object, prefix: str) -> Path:
+    """Return a new temporary folder, which is removed with its owner."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def part_name(number: int) -> str:

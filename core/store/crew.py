@@ -8,7 +8,6 @@ somebody committed meanwhile.
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sqlite3
 import time
@@ -51,11 +50,6 @@ BROKEN = (DBAPIError, sqlite3.Error, UnreadableError)
 def told(error: Exception) -> str:
     """Return an error of `BROKEN` in the words of the database."""
     return " ".join(str(getattr(error, "orig", error)).split())
-
-
-def usable_cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from .components import Note
 
 MODEL, SIDE, PROMPT = "model", "side", "prompt"
 VALUE, WEIGHT, UNITS = "_value", "_weight", "_units"
+Method = Literal["moments", "reml"]
 KNOWN = ("order", "wording", "prompt", "judge", "judge_model", "seed")
 """Factors that change how a thing is asked, by the names that probes give them: facets wherever they vary."""
 SAMPLED = ("prompt", "seed")
@@ -49,7 +50,7 @@ class VarianceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Only the rows with these levels."""
     interactions: int | None = None
     """Most facets of an interaction; by default 3 of up to four facets, and 2 of more."""
-    method: Literal["moments", "reml"] = "moments"
+    method: Method = "moments"
     """`moments`: ANOVA, or Henderson's method 1 where cells are unequal; `reml`: restricted maximum likelihood."""
     level: float = 0.95
     error: float | None = None

@@ -157,18 +157,22 @@ def restricted(found: Components) -> Components:
     scaled = sums._replace(
         sums=sums.sums / total**0.5, total=sums.total / total**0.5, squares=sums.squares / total
     )  # so that one tolerance suits all units
-    best = _least(scaled, start)
-    covariance: Array = np.linalg.pinv(scaled.information(best, scaled.at(best))).astype(np.float64)
+    best, point = _least(scaled, start)
+    covariance: Array = np.linalg.pinv(scaled.information(best, point)).astype(np.float64)
+    most = point.value + float(chi2.ppf(found.level, 1))
     components = []
     for place, one in enumerate(found.components):
-        low, high = _profile(scaled, best, place, found.level)
+        low, high = _profile(scaled, best, place, most)
         components.append(Component(one.term, float(best[place] * total), low * total, high * total, one.freedom))
     limits = Likely(best * total, covariance * total**2)
     return Components(tuple(components), METHOD, found.level, limits, found.cells, found.notes)
 
 
-def _least(sums: Restricted, start: Array, held: int | None = None) -> Array:
-    """Return the variances at which the criterion is least, by Fisher scoring; the one at `held` stays as it is."""
+def _least(sums: Restricted, start: Array, held: int | None = None) -> tuple[Array, Point]:
+    """Return the variances at which the criterion is least, by Fisher scoring, and what it is there.
+
+    The variance at `held` stays as it is.
+    """
     floor, variances = np.zeros(len(start)), start
     floor[-1] = LEAST
     point = sums.at(variances)
@@ -180,29 +184,25 @@ def _least(sums: Restricted, start: Array, held: int | None = None) -> Array:
         step[free] = -np.linalg.pinv(2 * information[np.ix_(free, free)]) @ point.slope[free]
         if -step @ point.slope < NEAR:
             break
-        size, value = 1.0, point.value
-        while size > SMALLEST:
-            tried = np.maximum(variances + size * step, floor)
-            if (point := sums.at(tried)).value < value:
-                break
+        size = 1.0
+        while (there := sums.at(tried := np.maximum(variances + size * step, floor))).value >= point.value:
             size /= 2
-        else:
-            break
-        variances = tried
-    return variances
+            if size <= SMALLEST:
+                return variances, point
+        variances, point = tried, there
+    return variances, point
 
 
-def _profile(sums: Restricted, best: Array, place: int, level: float) -> tuple[float, float]:
-    """Return the interval of one variance: all values that a likelihood-ratio test does not reject."""
-    most = sums.at(best).value + float(chi2.ppf(level, 1))
+def _profile(sums: Restricted, best: Array, place: int, most: float) -> tuple[float, float]:
+    """Return the interval of one variance: the values at which the criterion of the best fit is at most `most`."""
     known = best
 
     def above(value: float) -> float:
         nonlocal known
         start = known.copy()
         start[place] = value
-        known = _least(sums, start, place)
-        return sums.at(known).value - most
+        known, point = _least(sums, start, place)
+        return point.value - most
 
     least, own = LEAST if place == len(best) - 1 else 0.0, float(best[place])
     low = least if own <= least or above(least) <= 0 else _crossing(above, least, own)

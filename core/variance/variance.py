@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import polars as pl
@@ -16,10 +16,9 @@ from ..scoring.score import Scores, opened
 from ..store import Store
 from .components import Cells, Components, Note, estimate
 from .errors import Headline, Planned, designs, shares_of
-from .outcome import VALUE, WEIGHT, Outcome, VarianceOptions, outcome_of
+from .outcome import VALUE, WEIGHT, Method, Outcome, VarianceOptions, outcome_of
 from .restricted import restricted
 
-METHODS = ("moments", "reml")
 HALF = 0.5
 """Of the present standard error: what the cheapest design is sought for where no error is asked for."""
 
@@ -87,8 +86,8 @@ def analysed(outcome: Outcome, choice: VarianceOptions) -> tuple[Headline, Compo
         UsageError: there is no such method.
         DataError: no row is left for the residual; there are too many levels for REML.
     """
-    if choice.method not in METHODS:
-        raise UnknownNameError("method", choice.method, METHODS)
+    if choice.method not in get_args(Method):
+        raise UnknownNameError("method", choice.method, get_args(Method))
     rows = outcome.rows
     codes = {name: (rows[name].rank("dense").cast(pl.Int64) - 1).to_numpy() for name in outcome.facets}
     cells = Cells(codes, rows[VALUE].cast(pl.Float64).to_numpy(), rows[WEIGHT].to_numpy())

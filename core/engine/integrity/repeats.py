@@ -7,14 +7,11 @@ tells the two apart.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from pathlib import Path
 
 import polars as pl
 
-from ..spilled import SPILL, part_name
+from ..spilled import SPILL, folder_of, part_name
 from .records import Repeats
 
 COUNTED = 2_000_000
@@ -42,8 +39,7 @@ class Tally:
 
     def _spill(self) -> None:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="prejudge-repeats-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._folder = folder_of(self, "prejudge-repeats-")
         self._files.append(self._folder / part_name(len(self._files)))
         pl.concat(self._parts).write_parquet(self._files[-1])
         self._parts.clear()
