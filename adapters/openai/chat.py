@@ -11,7 +11,7 @@ from ...core.contracts.records import Generate, Generation, Image, Message, Resp
 from ..endpoint.answers import with_reply
 from ..endpoint.images import Look
 from ..endpoint.wishes import JOINT, schema_of
-from ..shared.reasoning import Tags, apart
+from ..shared.reasoning import Tags, told_apart
 from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import check_answer, cut_at
 from .options import OPENAI_URL, OpenAIOptions
@@ -133,9 +133,7 @@ def read_generation(
     finish = _finish(choice)
     if finish.lower() in _BROKEN:
         raise TransientError(f"{where} broke an answer off ({finish}).", code="endpoint.broken-off")
-    reasoning, text = choice.message.thoughts(), choice.message.words()
-    if not reasoning:
-        reasoning, text = apart(text, tags)
+    reasoning, text = told_apart(choice.message.thoughts(), choice.message.words(), tags)
     end = cut_at(text, request.sampling.stop) if cut else None
     return Generation(
         text=text[:end],

@@ -81,6 +81,12 @@ def apart(text: str, tags: Tags | None = None, *, opened: bool = False) -> tuple
     return text[: len(text) - len(answer)], answer
 
 
+def told_apart(told: str, text: str, tags: Tags | None = None) -> tuple[str, str]:
+    """Return reasoning and answer where an endpoint gives reasoning beside the text, in it, or both at once."""
+    written, answer = apart(text, tags)
+    return (written if told.strip() in written else "\n\n".join(filter(None, (told, written)))), answer
+
+
 def cut_answer(text: str, stops: Sequence[str], tags: Tags | None = None, *, opened: bool = False) -> int | None:
     """Return where the first stop text begins in the answer; None if there is none. Reasoning is never cut."""
     if not stops:

@@ -28,8 +28,10 @@ def say(text: str, **sampling: Any) -> Generate:
         ({"content": "<think>Hm."}, "<think>Hm.", ""),
         ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"text": "B"}]}, "Hm.", "B"),
         ({"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "B"}]}, "Hm.", "B"),
-        # The field tells: what stands in the text is the answer's own.
-        ({"content": "<think>a</think>B", "reasoning_content": "Hm."}, "Hm.", "<think>a</think>B"),
+        # Some endpoints tell it twice, or in two parts; no study asks for thoughts.
+        ({"content": "<think>a</think>B", "reasoning_content": "Hm."}, "Hm.\n\n<think>a</think>", "B"),
+        ({"content": "<think>\nHm.\n</think>\nB", "reasoning": "Hm.\n"}, "<think>\nHm.\n</think>\n", "B"),
+        ({"content": "<think>Hm, no", "reasoning": "Hm."}, "Hm.\n\n<think>Hm, no", ""),
         (
             {"content": "I'm sorry, but I can't help with that.", "reasoning_content": "I cannot say which."},
             "I cannot say which.",
