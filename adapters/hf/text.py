@@ -83,12 +83,21 @@ class Encoder:
             lost = len(text) - len(short)
             ids, ends = encoding.ids, [end + lost if end else 0 for _, end in encoding.offsets]
             added = encoding.special_tokens_mask if special else ()
+            if lost:
+                _place_blank(encoding.offsets, ends)
             size = len(ids)
             # An end-of-text token behind the text would be conditioned on, and scored, as if it had been written.
             while added and size and added[size - 1] and not _all_special(added, size):
                 size -= 1
             found.append((ids[:size], ends[:size]))
         return found
+
+
+def _place_blank(offsets: Sequence[tuple[int, int]], ends: list[int]) -> None:
+    """Let a token that is nothing but the blank put before a text end behind it, and not behind the next character."""
+    own = next((number for number, (_, end) in enumerate(offsets) if end), len(offsets))
+    if own + 1 < len(offsets) and offsets[own + 1][0] == 0:
+        ends[own] = 1
 
 
 def _first(ends: Sequence[int], border: int, continuation: str) -> int:
