@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 
 def generation_of(answer: Answer, request: Generate, options: EndpointOptions, *, cut: bool) -> Generation:
     """Return the record of an answer, apart from its reasoning; with `cut`, up to the first of the stop texts."""
-    reasoning, text = told_apart(answer.reasoning, answer.text, options.think_tags)
+    reasoning, text = told_apart(answer.reasoning, answer.text, options.marks)
     end = cut_at(text, request.sampling.stop) if cut else None
     return Generation(
         text=text[:end],

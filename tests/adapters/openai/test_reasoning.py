@@ -48,6 +48,22 @@ def test_reasoning_is_kept_apart_from_the_answer(ask, server, message, reasoning
     assert decode_response(encode(answer)) == answer
 
 
+@pytest.mark.parametrize(
+    ("message", "reasoning", "text"),
+    [
+        ({"content": "Hm, A or"}, "Hm, A or", ""),
+        ({"content": "Hm.\n</think>\nB"}, "Hm.\n</think>\n", "B"),
+        ({"content": "B", "reasoning": "Hm."}, "Hm.", "B"),
+    ],
+)
+def test_reasoning_that_the_template_opens_is_no_answer_where_it_is_cut_off(ask, server, message, reasoning, text):
+    server.model = lambda path, body: chat(**message, finish="length")
+    (answer,) = ask(say("Which?"), think_opened=True)
+    assert (answer.reasoning, answer.text) == (reasoning, text)
+    asked = OpenAIOptions(model="m", think_opened=True)
+    assert make_identity(asked, "http://x/v1").settings["think_opened"] is True
+
+
 def test_reasoning_that_reads_like_a_refusal_is_none(ask, server):
     server.model = lambda path, body: chat("B", reasoning_content="I cannot help with that, but I should.")
     (answer,) = ask(say("Which?"))
