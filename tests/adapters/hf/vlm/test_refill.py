@@ -186,7 +186,7 @@ def trial(folder):
 
 
 def test_model_with_a_window_is_asked_one_by_one(tmp_path):
-    make_llava(tmp_path / "it", model_type="mistral", sliding_window=8, num_key_value_heads=2)
+    make_llava(tmp_path / "it", family="mistral", sliding_window=8, num_key_value_heads=2)
     model, sharing = trial(tmp_path / "it")
     assert sharing == "none"
     asked = requests(6, most=1)
