@@ -140,7 +140,7 @@ class HFVLM(HFAdapter[_Model]):
                 return errors[number]
             if (answer := written[number]) is None:
                 return too_large(ONE)
-            return mark_refusal(answer.finish(loaded.processor.tokenizer), rule=self._options.refusal_rule)
+            return mark_refusal(answer.finish(loaded.encoder), rule=self._options.refusal_rule)
 
         return [generation(number) for number in range(len(requests))]
 
@@ -178,8 +178,8 @@ class HFVLM(HFAdapter[_Model]):
 
     def _load(self) -> _Model:
         options = self._options
-        loaded = load_vlm(self._source, self._template, self._loading)._replace(
-            answer_room=options.answer_room, think_tags=options.think_tags, arguments=options.chat_template_kwargs
+        loaded = load_vlm(self._source, self._template, self._loading, options.think_tags)._replace(
+            answer_room=options.answer_room, arguments=options.chat_template_kwargs
         )
         engine = Engine(loaded, try_sharing(loaded, self._source.name), options.token_budget)
         compile_model(loaded.model, self._loading)

@@ -84,29 +84,32 @@ class Strip:
         import torch
 
         self._loaded, self._cache, self._opened = loaded, _cache(()), 0
-        self._stems: dict[int, Stem] = {}
-        """Those that are there, by numbers below 0."""
+        self._stems = set[int]()
+        """Numbers of those that are there, below 0."""
         none = torch.empty(0, dtype=torch.int64, device=loaded.device)
         self._owners = none
         """Number of the question or the stem that each token of the sequence belongs to."""
         self._rows = self._begins = self._positions = none
         """Of each unfinished question: its number, that of its stem, the position of its last token."""
 
-    def open(self, asked: Sequence[tuple[Stem, Sequence[int]]], keep: int = 1) -> Any:
-        """Add questions, and return the logits of the last `keep` positions of each: [question, position, token]."""
+    def open(self, asked: Sequence[tuple[int, Stem, Sequence[int]]], keep: int = 1) -> Any:
+        """Add questions, and return the logits of the last `keep` positions of each: [question, position, token].
+
+        Each comes with its stem and the stem's number, from 0 on.
+        """
         import torch
 
         device = self._loaded.device
         self._drop_finished()
-        begins = torch.tensor([self._place(stem) for stem, _ in asked], device=device)
-        before = torch.tensor([stem.length for stem, _ in asked], device=device)
-        lengths = torch.tensor([len(ids) for _, ids in asked], device=device)
+        begins = torch.tensor([self._place(number, stem) for number, stem, _ in asked], device=device)
+        before = torch.tensor([stem.length for _, stem, _ in asked], device=device)
+        lengths = torch.tensor([len(ids) for *_, ids in asked], device=device)
         numbers = torch.arange(len(asked), device=device)
         own, ends, rows = numbers.repeat_interleave(lengths), lengths.cumsum(0), self._opened + numbers
         starts = ends - lengths
         kept = torch.maximum(ends[:, None] - torch.arange(keep, 0, -1, device=device), starts[:, None])
         logits = self._run(
-            torch.tensor([token for _, ids in asked for token in ids], device=device),
+            torch.tensor([token for *_, ids in asked for token in ids], device=device),
             rows[own],
             begins[own],
             before[own] + torch.arange(len(own), device=device) - starts[own],
@@ -142,17 +145,16 @@ class Strip:
         self._cache, self._owners = made.past_key_values, owners
         return made.logits[0].float()
 
-    def _place(self, stem: Stem) -> int:
-        """Return a stem's number, after appending the stem if it is not there."""
+    def _place(self, number: int, stem: Stem) -> int:
+        """Append a stem if it is not there, and return the number below 0 that its tokens have."""
         import torch
 
-        number = next((number for number, one in self._stems.items() if one is stem), 0)
-        if not number:
-            number = min(self._stems, default=0) - 1
-            self._stems[number] = stem
+        owner = -1 - number
+        if owner not in self._stems:
+            self._stems.add(owner)
             _extend(self._cache, stem.layers)
-            self._owners = torch.cat([self._owners, self._owners.new_full((stem.length,), number)])
-        return number
+            self._owners = torch.cat([self._owners, self._owners.new_full((stem.length,), owner)])
+        return owner
 
     def _drop_finished(self) -> None:
         """Remove what no unfinished question needs."""
@@ -164,8 +166,8 @@ class Strip:
         layers = _layers(self._cache, len(self._owners))
         # Layers may be on several devices.
         self._cache = _cache([tuple(part.index_select(2, kept.to(part.device)) for part in pair) for pair in layers])
-        self._owners, needed = self._owners[kept], {*self._begins.tolist()}
-        self._stems = {number: stem for number, stem in self._stems.items() if number in needed}
+        self._owners = self._owners[kept]
+        self._stems &= {*self._begins.tolist()}
 
 
 def place_media(loaded: Loaded, media: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Engine:
 
         def run(part: Sequence[tuple[int, ...]]) -> None:
             most = min(keep, max(len(row) for row in part) - stem.length)
-            logits = Strip(self._loaded).open([(stem, row[stem.length :]) for row in part], most)
+            logits = Strip(self._loaded).open([(0, stem, row[stem.length :]) for row in part], most)
             for row, scores in zip(part, logits.log_softmax(-1), strict=True):
                 for number in sharing[row]:
                     wanted = asked[number].prompt.ids[starts[number] :]
@@ -161,24 +161,21 @@ def continue_plainly(loaded: Loaded, prompt: Encoded, answer: Answer) -> Answer:
     import torch
     from transformers import GenerationConfig
 
-    tokenizer = loaded.processor.tokenizer
-
     def force(ids: Any, logits: Any) -> Any:
         (token,) = pick(logits.float(), [answer.choice], answer.step).tolist()
-        answer.add(token, logits[0], tokenizer)
+        answer.add(token, logits[0], loaded.encoder)
         return torch.full_like(logits, -torch.inf).index_fill(1, torch.tensor([token], device=logits.device), 0.0)
 
     def enough(ids: Any, scores: Any, **_: Any) -> Any:
         return torch.tensor([answer.done], device=ids.device)
 
-    if not answer.done:
-        with torch.inference_mode():
-            loaded.model.generate(
-                **_inputs(loaded, prompt, len(prompt.ids)),
-                generation_config=GenerationConfig(max_new_tokens=answer.most, do_sample=False, pad_token_id=0),
-                logits_processor=[force],
-                stopping_criteria=[enough],
-            )
+    with torch.inference_mode():
+        loaded.model.generate(
+            **_inputs(loaded, prompt, len(prompt.ids)),
+            generation_config=GenerationConfig(max_new_tokens=answer.most, do_sample=False, pad_token_id=0),
+            logits_processor=[force],
+            stopping_criteria=[enough],
+        )
     return answer
 
 

@@ -52,7 +52,7 @@ def _ask_together(loaded: Loaded, stem: Stem, prompts: list[Encoded], whole: lis
     """Yield the last two logits of each prompt, the last by a step of its own, and the last after dropping a row."""
     import torch
 
-    asked = [(stem, prompt.ids[stem.length : -1]) for prompt in prompts]
+    asked = [(0, stem, prompt.ids[stem.length : -1]) for prompt in prompts]
     last = torch.tensor([prompt.ids[-1] for prompt in prompts], device=loaded.device)
     strip = Strip(loaded)
     for logits, table in zip(strip.open(asked)[:, -1], whole, strict=True):
@@ -70,15 +70,15 @@ def _ask_joining(loaded: Loaded, stem: Stem, prompts: list[Encoded], whole: list
     import torch
 
     first, second = prompts
-    strip, other = Strip(loaded), stem._replace()
+    strip = Strip(loaded)
     last = torch.tensor([second.ids[-1], first.ids[-1]], device=loaded.device)
-    yield strip.open([(stem, second.ids[stem.length : -2])])[0, -1], whole[1][-3]
+    yield strip.open([(0, stem, second.ids[stem.length : -2])])[0, -1], whole[1][-3]
     yield strip.step(torch.tensor([second.ids[-2]], device=loaded.device))[0], whole[1][-2]
-    yield strip.open([(other, first.ids[stem.length : -1])])[0, -1], whole[0][-2]
+    yield strip.open([(1, stem, first.ids[stem.length : -1])])[0, -1], whole[0][-2]
     for logits, table in zip(strip.step(last), reversed(whole), strict=True):
         yield logits, table[-1]
     strip.take([1])
-    yield strip.open([(stem, second.ids[stem.length : -1])])[0, -1], whole[1][-2]
+    yield strip.open([(0, stem, second.ids[stem.length : -1])])[0, -1], whole[1][-2]
 
 
 def _prompt(loaded: Loaded, question: str) -> Encoded:

@@ -49,7 +49,7 @@ class VLMWriter(Writer[Question, Answer]):
 
     def _begin(self, tasks: Sequence[Question], state: Strip | None) -> tuple[Any, Strip]:
         strip = state or Strip(self._loaded)
-        logits = strip.open([(self._stems.find(*one.asked), one.ids) for one in tasks])
+        logits = strip.open([(one.group, self._stems.find(*one.asked), one.ids) for one in tasks])
         return logits[:, -1], strip
 
     def _advance(self, state: Strip, tokens: Any) -> tuple[Any, Strip]:
@@ -61,5 +61,4 @@ class VLMWriter(Writer[Question, Answer]):
 
     def _note(self, rows: Sequence[Answer], tokens: Sequence[int], logits: Any) -> None:
         for row, token, scores in zip(rows, tokens, logits, strict=True):
-            if not row.done:
-                row.add(token, scores, self._loaded.processor.tokenizer)
+            row.add(token, scores, self._loaded.encoder)
