@@ -32,6 +32,12 @@ def llava(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def abreast(monkeypatch):
+    """Let a batch have as many images as on a GPU."""
+    monkeypatch.setattr(writer, "ABREAST_CPU", writer.ABREAST)
+
+
 def requests(count=40, *, most=3):
     """Return requests with no image, one or several, and answers of very different lengths."""
     draw, names = random.Random(4), [*BLOBS]
@@ -90,11 +96,13 @@ def same(found, wanted):
             )
 
 
-def test_answers_are_those_of_requests_alone(llava, monkeypatch):
+@pytest.mark.parametrize("most", [1, writer.ABREAST_CPU, writer.ABREAST])
+def test_answers_are_those_of_requests_alone(llava, monkeypatch, most):
+    monkeypatch.setattr(writer, "ABREAST_CPU", most)
     model, asked = Model(llava, token_budget=200), requests()
     passes = watch(monkeypatch)
     found = model.ask(asked)
-    assert max(stems for _, stems in passes) == writer.ABREAST
+    assert max(stems for _, stems in passes) == most
     same(found, [model.ask([request])[0] for request in asked])
 
 
