@@ -101,7 +101,7 @@ class Engine:
 
     def _most_rows(self, keep: int = 1) -> int:
         """Return how many prompts may have the logits of so many positions in memory."""
-        vocabulary = self._loaded.model.get_input_embeddings().num_embeddings
+        vocabulary = int(self._loaded.model.get_input_embeddings().num_embeddings)
         return max(1, self._most_logits * self.budget.growth // (vocabulary * keep))
 
     def _in_parts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.contracts.errors import ModelError, ModelLoadError
@@ -15,6 +15,8 @@ from .model import Loaded
 from .prompt import Encoded, encode, render
 
 QUESTIONS = ("What is this?", "Is there a person to be seen in this picture, or is there nobody? Answer in one word.")
+
+_Ask = Callable[[Loaded, Stem, list[Encoded], list[Any]], Iterator[tuple[Any, Any]]]
 
 
 def try_sharing(loaded: Loaded, name: str) -> Sharing:
@@ -39,7 +41,8 @@ def try_sharing(loaded: Loaded, name: str) -> Sharing:
     best: Sharing = "none"
     try:
         stem = encode_stem(loaded, prompts[0])
-        for better, asked in (("whole", _ask_together), ("refilled", _ask_joining)):
+        ways: tuple[tuple[Sharing, _Ask], ...] = (("whole", _ask_together), ("refilled", _ask_joining))
+        for better, asked in ways:
             if not all(agree(one, other, loaded.model.dtype) for one, other in asked(loaded, stem, prompts, whole)):
                 break
             best = better

@@ -40,8 +40,8 @@ class VLMWriter(Writer[Question, Answer]):
         self._abreast = ABREAST_CPU if loaded.device == "cpu" else ABREAST
 
     def _fit(self, group: Sequence[Question]) -> bool:
-        stems = len({question.group for question in group})
-        return super()._fit(group) and len(group) <= self._most_rows() and stems <= (self._abreast if self.refills else 1)
+        stems, most = len({question.group for question in group}), self._abreast if self.refills else 1
+        return super()._fit(group) and len(group) <= self._most_rows() and stems <= most
 
     def _size(self, group: Sequence[Question]) -> int:
         return sum(len(one.asked.prompt.ids) - one.asked.prompt.stem for one in group)
