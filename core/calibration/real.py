@@ -106,8 +106,11 @@ def draws_items(campaign: Campaign) -> bool:
 
 def vary(campaign: Campaign) -> bool:
     """Return whether studies of one trained model differ."""
-    own = bool(campaign.entry.calibration.trained.data) or draws_items(campaign)
-    return own or any(draws(one.sent.request) for one in campaign.bench.first)
+    own = campaign.entry.calibration.trained
+    if own.data or draws_items(campaign):
+        return True
+    bench = Bench(campaign.catalogue, campaign.with_options(own.options, own.roles))
+    return any(draws(one.sent.request) for one in bench.first)
 
 
 def conduct_real(campaign: Campaign, journal: Journal, studies: int) -> Iterator[Done]:

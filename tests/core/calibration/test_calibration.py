@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from prejudge.adapters.reference.items import tuples
 from prejudge.core.calibration.brief import Made
 from prejudge.core.calibration.by_command import differing
 from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
-from prejudge.core.calibration.certify import digests_of
+from prejudge.core.calibration.certify import digests_of, options_of, present_certificate
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
 from prejudge.core.calibration.page import page, verdict
 from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
@@ -27,8 +28,9 @@ from prejudge.core.calibration.real import Trained, conduct_real, real_groups
 from prejudge.core.catalogue.certificates import Certificate, Rate, confused, read_certificate, state_of
 from prejudge.core.catalogue.digests import digest_of_module
 from prejudge.core.catalogue.questions import Question
+from prejudge.core.catalogue.registry import TrainedDesign
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
+from prejudge.core.contracts.errors import DataError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate, SignificanceTest
 from prejudge.core.statistics.intervals import exact_interval
 from prejudge.testing import raises_code
@@ -443,12 +445,13 @@ def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path)
     assert read_certificate(tmp_path / "calibration" / "bistereo-tuples.json").groups == made.groups
 
 
-def with_trained(name: str, **real: float) -> Campaign:
-    catalogue = Catalogue.load()
-    own = Campaign(catalogue, name, {}, load_gallery())
-    own.entry = msgspec.structs.replace(
-        own.entry, calibration=msgspec.structs.replace(own.entry.calibration, real=real)
-    )
+DRAWN = "prejudge.adapters.reference.items:tuples"
+
+
+def with_trained(name: str, trained: TrainedDesign | None = None, **real: float) -> Campaign:
+    own = Campaign(Catalogue.load(), name, {}, load_gallery())
+    calibration = replace(own.entry.calibration, real=real, trained=trained or TrainedDesign())
+    own.entry = replace(own.entry, calibration=calibration)
     return own
 
 
@@ -480,6 +483,69 @@ def test_a_study_without_a_draw_of_items_has_one_study_of_a_trained_model(tmp_pa
     plain = own.measured(own.bench, {"subject": own.catalogue.adapter("simulated-biased")}, "simulated-biased", 0, 1.0)
     assert made.numbers == plain.numbers and made.null == "simulated-biased"
     assert [group.studies for group in real_groups(own, journal, (), 3)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("study", "trained"),
+    [
+        ("bistereo-tuples", TrainedDesign(data=DRAWN)),
+        ("dora-t2t", TrainedDesign(options={"temperature": 1.0})),
+    ],
+)
+def test_studies_of_one_model_differ_by_their_data_or_draws(tmp_path: Path, study: str, trained: TrainedDesign) -> None:
+    own = with_trained(study, trained, **{"simulated-biased": 1.0})
+    made = list(conduct_real(own, Journal(tmp_path / "j.jsonl", own.opening({})), 3))
+    assert [one.seed for one in made] == [0, 1, 2]
+    assert len({tuple(n.value for n in one.numbers) for one in made}) == 3
+    alone = Trained(own, "simulated-biased").one(2)
+    assert alone.numbers == made[2].numbers, "a study depends on those before it"
+
+
+@pytest.mark.parametrize("target", ["nowhere:tuples", "prejudge.adapters.reference.items:nothing", "no target"])
+def test_data_of_a_study_that_nothing_writes_are_refused(tmp_path: Path, target: str) -> None:
+    own = with_trained("bistereo-tuples", TrainedDesign(data=target), **{"simulated-fair": 0.0})
+    with raises_code(PluginError, "calibration.data"):
+        list(conduct_real(own, Journal(tmp_path / "j.jsonl", own.opening({})), 1))
+
+
+def test_a_record_of_trained_models_of_another_design_is_refused(tmp_path: Path) -> None:
+    own = with_trained("bistereo-tuples", TrainedDesign(data=DRAWN), **{"simulated-fair": 0.0})
+    list(conduct_real(own, Journal(tmp_path / "j.jsonl", own.opening({})), 1))
+    other = with_trained("bistereo-tuples", **{"simulated-fair": 0.0})
+    with raises_code(UsageError, "calibration.other"):
+        Journal(tmp_path / "j.jsonl", other.opening({}))
+
+
+def test_trained_models_are_added_to_a_certificate_which_is_else_as_it_was(tmp_path: Path) -> None:
+    installed = read_certificate(ROOT / "probes" / "bistereo" / "certificates" / "bistereo-tuples.json")
+    words = ["calibrate", "bistereo-tuples", "--trained-only"]
+    done = call(tmp_path, *words, "--real", "2")
+    assert done.returncode == 0, done.stderr
+    made = read_certificate(tmp_path / "calibration" / "bistereo-tuples.json")
+    assert [group.studies for group in made.real] == [2] * len(installed.real)
+    assert made == replace(installed, real=made.real, seconds=made.seconds) and made.seconds > installed.seconds
+    other = call(tmp_path, *words, "--out", "other", "--set", "bistereo-tuples.resamples=98")
+    assert other.returncode == 2 and not (tmp_path / "other").exists(), "it made studies of another design"
+
+
+def test_a_certificate_of_another_design_or_code_gets_no_trained_models(campaign: Campaign) -> None:
+    stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
+    digests = digests_of(stated)
+    assert present_certificate(stated, digests).study == "bistereo-tuples"
+    for own, code in ((campaign, digests), (stated, digests | {"statistics": "other"})):
+        with raises_code(UsageError, "calibration.none"):
+            present_certificate(own, code)
+
+
+def test_a_certificate_names_files_and_not_where_they_were(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    tuples(0, file)
+    own = Campaign(Catalogue.load(), "bistereo-tuples", {"data": str(file)}, load_gallery())
+    assert options_of(own)["data"] == "mine.csv"
+    for path in ROOT.glob("probes/*/certificates/*.json"):
+        held = read_certificate(path)
+        places = [one for one in (held.options | held.design).values() if isinstance(one, str)]
+        assert not [one for one in places if Path(one).is_absolute()], path.name
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
