@@ -15,10 +15,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
+import sqlalchemy as sa
 
 from ..contracts.files import replaced_whole
 from .bulk import batched
-from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, rename, snapshot
+from .content import (
+    ContentDigest,
+    Facts,
+    Failed,
+    Picture,
+    RunContent,
+    Sent,
+    Tried,
+    ensure_sound,
+    packed,
+    rename,
+    sent_of,
+)
+from .crew import crew
 from .reading import RunRow
 from .store import Store
 
@@ -26,6 +40,8 @@ FORMAT = 2
 """Format 1 has no head."""
 MEMBER_ROWS = 50_000
 """Rows per Parquet member."""
+WAITING = 2
+"""Members of each process that may wait for those before, some 40 MB each."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can represent."""
 BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
@@ -72,21 +88,29 @@ class Exported(NamedTuple):
     """Head of the run."""
 
 
-def export_run(store: Store, run: RunRow, path: Path) -> Exported:
-    """Write a run as a bundle.
+def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exported:
+    """Write a run as a bundle; at most so many processes read and check its exchanges.
 
     Raises:
         UsageError: the file cannot be written.
         DataError: the run is damaged.
     """
     with replaced_whole(path, "Name another with --out.") as beside:
-        with snapshot(store) as connection, zipfile.ZipFile(beside, "x") as archive:
-            content = RunContent(connection, run)
-            head = content.ensure_sound().hex()
-            counts, absent = _Writer(archive, head).write(content)
+        with crew(store, processes) as readers, zipfile.ZipFile(beside, "x") as archive:
+            head = ensure_sound(readers.connection, run).hex()
+            counts, absent = _Writer(archive, head).write(RunContent(readers, run))
         with beside.open("rb") as written:
             sha256 = hashlib.file_digest(written, "sha256").hexdigest()
     return Exported(path, sha256, counts, absent, head)
+
+
+class _Frame(NamedTuple):
+    """Rows as they are in a bundle."""
+
+    packed: bytes
+    """As they are added to the digest of the content."""
+    parquet: bytes
+    count: int
 
 
 class _Writer:
@@ -101,13 +125,15 @@ class _Writer:
         self._json("manifest.json", msgspec.json.decode(run.manifest))
         self._json("identities.json", {key.hex(): msgspec.json.decode(text) for key, text in identities})
         digest.add("identity", identities)
-        parts: dict[str, Iterable[Sequence[Any]]] = {
-            "exchanges": content.exchanges(),
-            "trials": content.trials(),
-            "attempts": batched(content.failures(), MEMBER_ROWS),
+        trials = batched((tried for some in content.trials() for tried in some), MEMBER_ROWS)
+        failures = batched(content.failures(), MEMBER_ROWS)
+        parts = {
+            "exchanges": content.exchanges(_exchanges, MEMBER_ROWS, WAITING),
+            "trials": (_frame("trials", rows) for rows in trials),
+            "attempts": (_frame("attempts", rows) for rows in failures),
         }
-        for kind, rows in parts.items():
-            counts[kind] = self._frames(kind, rows, digest)
+        for kind, frames in parts.items():
+            counts[kind] = self._frames(kind, frames, digest)
         kept = self._pictures(content.pictures())
         digest.add("picture", kept.items())
         counts["images"] = len(kept)
@@ -126,14 +152,12 @@ class _Writer:
         self._json("digests.json", dict(sorted(self._digests.items())))
         return counts, len(content.images()) - len(kept)
 
-    def _frames(self, kind: str, parts: Iterable[Sequence[Any]], digest: ContentDigest) -> int:
+    def _frames(self, kind: str, frames: Iterable[_Frame], digest: ContentDigest) -> int:
         count = 0
-        for number, rows in enumerate(batched((row for part in parts for row in part), MEMBER_ROWS)):
-            digest.add(KINDS[kind], rows)
-            buffer = BytesIO()
-            pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row").write_parquet(buffer)
-            self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
-            count += len(rows)
+        for number, frame in enumerate(frames):
+            digest.add_packed(frame.packed)
+            self._member(f"{kind}/{number:05}.parquet", frame.parquet)
+            count += frame.count
         return count
 
     def _pictures(self, pictures: Iterator[Picture]) -> dict[str, str]:
@@ -153,6 +177,16 @@ class _Writer:
         info.create_system = 3  # a fixed value, since zip files record the system
         self._archive.writestr(info, data)
         self._digests[name] = hashlib.sha256(data).hexdigest()
+
+
+def _exchanges(connection: sa.Connection, numbers: Sequence[int]) -> _Frame:
+    return _frame("exchanges", sent_of(connection, numbers))
+
+
+def _frame(kind: str, rows: Sequence[Any]) -> _Frame:
+    buffer = BytesIO()
+    pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row").write_parquet(buffer)
+    return _Frame(packed(KINDS[kind], rows), buffer.getvalue(), len(rows))
 
 
 KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}

@@ -7,9 +7,9 @@ of it, because another store may have the run under another name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,16 +17,17 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from ..contracts.canonical import request_key
-from .bulk import table_of
-from .engine import translated
+from .bulk import LOOKUP, batched, plain_rows, table_of
+from .crew import KEPT, Crew
 from .evidence import answer_digest, bytewise, plan_order
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in, names_image, stream_texts
 from .reading import RunRow, damaged
 from .run_checks import TrialCheck, record_fault
-from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 
+R = TypeVar("R")
+_pack = msgspec.msgpack.Encoder().encode
 Places = NDArray[np.int64]
 """Id of an exchange in the other store, by its id here; 8 bytes each, where a dictionary needs a hundred."""
 
@@ -95,22 +96,6 @@ class Picture(NamedTuple):
     data: bytes
 
 
-@contextmanager
-def snapshot(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection with a snapshot of the store, unaffected by later writes."""
-    with translated(store.url), store.engine.connect() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execution_options(isolation_level="REPEATABLE READ")
-        yield connection
-
-
-@contextmanager
-def writing(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection in a writing transaction, which an exception rolls back."""
-    with translated(store.url), store.engine.execution_options(immediate=True).begin() as connection:
-        yield connection
-
-
 def rename(manifest: str, name: str) -> str:
     """Return the manifest with this run name.
 
@@ -140,35 +125,36 @@ class ContentDigest:
     def add(self, kind: str, rows: Iterable[Any]) -> None:
         """Add rows."""
         for row in rows:
-            self._hash.update(msgspec.msgpack.encode((kind, *row)))
+            self._hash.update(_pack((kind, *row)))
+
+    def add_packed(self, rows: bytes) -> None:
+        """Add rows as `packed` gives them."""
+        self._hash.update(rows)
 
     def hexdigest(self) -> str:
         """Return the digest so far."""
         return self._hash.hexdigest()
 
 
+def packed(kind: str, rows: Iterable[Any]) -> bytes:
+    """Return rows as they are added to a digest of content."""
+    return b"".join(_pack((kind, *row)) for row in rows)
+
+
+def packed_exchanges(connection: sa.Connection, numbers: Sequence[int]) -> bytes:
+    """Return the exchanges with these ids as they are added to a digest of content; see `sent_of`."""
+    return packed("exchange", sent_of(connection, numbers))
+
+
 class RunContent:
     """The content of one run; `exchanges` must be read to the end before `trials`."""
 
-    def __init__(self, connection: sa.Connection, run: RunRow) -> None:
-        self.connection, self.run, self.facts = connection, run, facts_of(run)
-        self._used = gather_uses(connection, "used_by_run", table_of(RunTrial).c.run_id == run.id)
+    def __init__(self, readers: Crew, run: RunRow) -> None:
+        self._readers, self.connection, self.run, self.facts = readers, readers.connection, run, facts_of(run)
+        self._used = gather_uses(self.connection, "used_by_run", table_of(RunTrial).c.run_id == run.id)
         exchange = table_of(Exchange)
         self._uses = exchange.c.id.in_(sa.select(self._used.c.id))
-        self._places = new_places(connection)
-
-    def ensure_sound(self) -> bytes:
-        """Check the run's record and trials, and return its head; `exchanges` checks the answers.
-
-        Raises:
-            DataError: something was changed.
-        """
-        trials = TrialCheck(self.connection, self.run)
-        if faults := list(trials.faults()):
-            raise damaged(f"run {self.run.name}, {faults[0].where}", faults[0].problem)
-        if (problem := record_fault(self.connection, self.run)) is not None:
-            raise damaged(f"run {self.run.name}", problem)
-        return trials.head
+        self._places = new_places(self.connection)
 
     def identities(self) -> list[tuple[bytes, str]]:
         """Return (digest, canonical identity) of each model that answered."""
@@ -181,21 +167,28 @@ class RunContent:
                 raise damaged(f"model {digest.hex()[:12]}", "its digest does not follow from its identity")
         return found
 
-    def exchanges(self) -> Iterator[list[Sent]]:
-        """Yield the exchanges in parts, by key and then by time."""
-        exchange, place = table_of(Exchange), 0
+    def exchanges(self, pack: Callable[[sa.Connection, list[int]], R], size: int, kept: int = KEPT) -> Iterator[R]:
+        """Yield what processes make of the exchanges, in parts, by key and then by time.
+
+        Args:
+            pack: what to make of the exchanges of some ids, see `sent_of`; a function of a module.
+            size: how many ids.
+            kept: how many results of each process may wait.
+        """
+        exchange, model, place = table_of(Exchange), table_of(Model), 0
         response = sa.collate(exchange.c.response, bytewise(self.connection))
         order = (exchange.c.key, exchange.c.created, response, exchange.c.id)
-        with closing(stream_exchanges(self.connection, self._uses, order)) as parts:
-            for numbers, rows, proofs in parts:
-                for row, proof in zip(rows, proofs, strict=True):
-                    ensure_same(row, proof)
-                    if request_key(row.identity, row.request.encode()) != row.key:
-                        problem = "its key does not follow from its model and request"
-                        raise damaged(f"the exchange with the key {row.key.hex()[:12]}", problem)
+        query = sa.select(exchange.c.id).join_from(exchange, model).where(self._uses).order_by(*order)
+
+        def parts() -> Iterator[tuple[list[int]]]:
+            nonlocal place
+            for rows in plain_rows(self.connection, query, size):
+                numbers = [number for (number,) in rows]
                 self._places[numbers] = np.arange(place, place + len(rows))
                 place += len(rows)
-                yield rows
+                yield (numbers,)
+
+        yield from self._readers.map(pack, parts(), kept)
         used = self.connection.scalar(sa.select(sa.func.count()).select_from(exchange).where(self._uses)) or 0
         if used != place:
             raise damaged(f"{used - place:,} exchanges of run {self.run.name}", "their model is not in the store")
@@ -228,13 +221,46 @@ class RunContent:
         """Return the sha256 of the content."""
         digest = ContentDigest(self.facts)
         digest.add("identity", self.identities())
-        for sent in self.exchanges():
-            digest.add("exchange", sent)
+        for rows in self.exchanges(packed_exchanges, READ):
+            digest.add_packed(rows)
         for tried in self.trials():
             digest.add("trial", tried)
         digest.add("failure", self.failures())
         digest.add("picture", ((sha256, media_type) for sha256, media_type, _ in self.pictures()))
         return digest.hexdigest()
+
+
+def ensure_sound(connection: sa.Connection, run: RunRow) -> bytes:
+    """Check a run's record and trials, and return its head; `sent_of` checks the answers.
+
+    Raises:
+        DataError: something was changed.
+    """
+    trials = TrialCheck(connection, run)
+    if faults := list(trials.faults()):
+        raise damaged(f"run {run.name}, {faults[0].where}", faults[0].problem)
+    if (problem := record_fault(connection, run)) is not None:
+        raise damaged(f"run {run.name}", problem)
+    return trials.head
+
+
+def sent_of(connection: sa.Connection, numbers: Sequence[int]) -> list[Sent]:
+    """Return the exchanges with these ids, in their order.
+
+    Raises:
+        DataError: one was changed.
+    """
+    exchange, found = table_of(Exchange), dict[int, tuple[Sent, Proof]]()
+    for some in batched(numbers, LOOKUP):
+        for ids, rows, proofs in stream_exchanges(connection, exchange.c.id.in_(some), []):
+            found.update(zip(ids, zip(rows, proofs, strict=True), strict=True))
+    for number in numbers:
+        row, proof = found[number]
+        ensure_same(row, proof)
+        if request_key(row.identity, row.request.encode()) != row.key:
+            problem = "its key does not follow from its model and request"
+            raise damaged(f"the exchange with the key {row.key.hex()[:12]}", problem)
+    return [found[number][0] for number in numbers]
 
 
 def new_places(connection: sa.Connection) -> Places:

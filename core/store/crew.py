@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
@@ -23,10 +23,11 @@ from sqlalchemy.exc import DBAPIError
 
 from ..contracts.errors import StoreError
 from .bulk import table_of
-from .content import snapshot
+from .snapshots import snapshot
 from .store import Store
 from .tables import Exchange
 
+Read = Callable[[Store], AbstractContextManager[sa.Connection]]
 LOG = logging.getLogger(__name__)
 EACH = 50_000
 """Exchanges for which one more process is worth the second that its start takes."""
@@ -37,13 +38,7 @@ KEPT = 4
 TRIES, PAUSE = 100, 0.01
 """How often all begin to read, and the seconds between."""
 R = TypeVar("R")
-
-
-class UnreadableError(Exception):
-    """What another process could not read, in the words of the database."""
-
-
-BROKEN = (DBAPIError, sqlite3.Error, UnreadableError)
+BROKEN = (DBAPIError, sqlite3.Error)
 """What reading a damaged store raises."""
 
 
@@ -52,43 +47,25 @@ def told(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", error)).split())
 
 
-@contextmanager
-def reading(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection with a snapshot of a store that may be damaged.
-
-    SQLite gives texts that are no UTF-8, too, because bytes of them were changed.
-    """
-    with snapshot(store) as connection:
-        if connection.dialect.name != "sqlite":
-            yield connection
-            return
-        driver: Any = connection.connection.driver_connection
-        before, driver.text_factory = driver.text_factory, _decode
-        try:
-            yield connection
-        finally:
-            driver.text_factory = before
-
-
 class _Task:
-    """A call, and what it returned or raised."""
+    """A call, and what came of it."""
 
     def __init__(self, work: Callable[..., Any], values: tuple[Any, ...]) -> None:
-        self.work, self.values, self.done = work, values, False
+        self.work, self.values = work, values
+        self.done = self.left = False
+        """Left: another process could not do it. This one does when its turn comes, and meets the error itself."""
         self.found: Any = None
-
-    def end(self, found: Any) -> None:
-        self.found, self.done = found, True
+        self.error: Exception | None = None
 
 
 class _Helper:
     """A process that reads the store, and the tasks that it has."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, read: Read) -> None:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         url = store.url.render_as_string(hide_password=False)
-        self._process = context.Process(target=_serve, args=(theirs, url), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, url, read), daemon=True)
         self.tasks: deque[_Task] = deque()
         with _uninterrupted():
             self._process.start()
@@ -108,19 +85,22 @@ class _Helper:
 class Crew:
     """This process and its helpers, each with a connection to the same state of a store."""
 
-    def __init__(self, connection: sa.Connection, helpers: list[_Helper]) -> None:
-        self.connection, self._helpers = connection, helpers
+    def __init__(self, connection: sa.Connection, helpers: Iterable[_Helper] = ()) -> None:
+        self.connection, self._helpers = connection, list(helpers)
 
-    def map(self, work: Callable[..., R], tasks: Iterable[tuple[Any, ...]]) -> Iterator[R]:
+    def map(self, work: Callable[..., R], tasks: Iterable[tuple[Any, ...]], kept: int = KEPT) -> Iterator[R]:
         """Yield what `work` returns for a connection and the values of each task, in the order of the tasks.
 
-        `work` is a function of a module. This process works, too.
+        `work` is a function of a module. This process works, too. What a task or `tasks` raises is raised after the
+        results before it, as if this process had done all.
 
-        Raises:
-            UnreadableError: the store cannot be read further, after the results before.
+        Args:
+            work: what to do.
+            tasks: the values of each call.
+            kept: tasks of each process of which the results may wait for those before.
         """
         coming, waiting = _tasks(work, tasks), deque[_Task]()
-        most = KEPT * (1 + len(self._helpers))
+        most = kept * (1 + len(self._helpers))
         while True:
             for helper in self._helpers:
                 while len(helper.tasks) < AHEAD and len(waiting) < most and (task := next(coming, None)) is not None:
@@ -128,21 +108,33 @@ class Crew:
                     if not task.done:
                         helper.give(task)
             self._collect(0)
-            if waiting and waiting[0].done:
-                if isinstance(found := waiting.popleft().found, UnreadableError):
-                    raise found
-                yield found
+            if waiting and (waiting[0].done or waiting[0].left):
+                yield self._end(waiting.popleft())
             elif len(waiting) < most and (task := next(coming, None)) is not None:
                 waiting.append(task)
-                self._do(task)
+                if not task.done:
+                    self._do(task)
             elif waiting:
                 self._collect(None)
             else:
                 return
 
     def _do(self, task: _Task) -> None:
+        # An error ends the transaction of a server, and with it all reading, unless it was in a part of that.
+        part = self.connection.begin_nested() if self.connection.dialect.name == "postgresql" else nullcontext()
+        try:
+            with part:
+                task.found = task.work(self.connection, *task.values)
+        except Exception as error:
+            task.error = error
+        task.done = True
+
+    def _end(self, task: _Task) -> Any:
         if not task.done:
-            task.end(_result(self.connection, task.work, task.values))
+            self._do(task)
+        if task.error is not None:
+            raise task.error
+        return task.found
 
     def _collect(self, seconds: float | None) -> None:
         """Take the results that helpers have, or wait for some."""
@@ -150,23 +142,25 @@ class Crew:
         for pipe in wait(list(busy), seconds) if busy else ():
             helper = busy[pipe]  # type: ignore[index]
             try:
-                helper.tasks[0].end(helper.pipe.recv())
-                helper.tasks.popleft()
+                done, found = helper.pipe.recv()
             except (EOFError, OSError):
                 LOG.info("a process that reads the store ended; its part is read by this one")
                 self._helpers.remove(helper)
                 for task in helper.tasks:
-                    self._do(task)
+                    task.left = True
+            else:
+                task = helper.tasks.popleft()
+                task.found, task.done, task.left = found, done, not done
 
 
 @contextmanager
-def crew(store: Store, processes: int) -> Iterator[Crew]:
-    """Yield at most so many processes, this one among them, that read one state of a store that may be damaged."""
+def crew(store: Store, processes: int, read: Read = snapshot) -> Iterator[Crew]:
+    """Yield at most so many processes, this one among them, that read one state of a store, each by `read`."""
     helpers: list[_Helper] = []
     try:
-        with reading(store) as connection:
+        with read(store) as connection:
             while len(helpers) + 1 < min(processes, _worth(connection)):
-                helpers.append(_Helper(store))
+                helpers.append(_Helper(store, read))
             yield Crew(connection, _together(store, connection, helpers))
     finally:
         for helper in helpers:
@@ -221,7 +215,7 @@ def _begins(helper: _Helper, statement: str) -> bool:
 
 def _answers(helper: _Helper) -> bool:
     try:
-        return helper.pipe.recv() is None
+        return bool(helper.pipe.recv()[0])
     except (EOFError, OSError):
         return False
 
@@ -230,23 +224,23 @@ def _tasks(work: Callable[..., Any], every: Iterable[tuple[Any, ...]]) -> Iterat
     try:
         for values in every:
             yield _Task(work, values)
-    except BROKEN as error:
+    except Exception as error:
         task = _Task(work, ())
-        task.end(UnreadableError(told(error)))
+        task.error, task.done = error, True
         yield task
 
 
-def _result(connection: sa.Connection, work: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+def _result(connection: sa.Connection, work: Callable[..., Any], values: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        return work(connection, *values)
-    except BROKEN as error:
-        return UnreadableError(told(error))
+        return True, work(connection, *values)
+    except Exception:
+        return False, None
 
 
-def _serve(pipe: Connection, url: str) -> None:
+def _serve(pipe: Connection, url: str, read: Read) -> None:
     """Be a helper, until the other end of the pipe is closed: also if the process there was killed."""
-    with suppress(EOFError, OSError, StoreError), Store(url, writable=False) as store, reading(store) as connection:
-        pipe.send(None)
+    with suppress(EOFError, OSError, StoreError), Store(url, writable=False) as store, read(store) as connection:
+        pipe.send((True, None))
         while True:
             work, values = pipe.recv()
             pipe.send(_result(connection, work, values))
@@ -264,7 +258,3 @@ def _uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _decode(data: bytes) -> str:
-    return data.decode(errors="surrogateescape")

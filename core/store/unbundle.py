@@ -24,10 +24,12 @@ from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .chunks import Chunks
-from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, rename, snapshot
+from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, rename
+from .crew import Crew
 from .evidence import VERSION, answer_digest, trial_digest
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
 from .reading import RunRow, runs_of
+from .snapshots import snapshot
 from .store import Store
 
 _MEMBER = re.compile(
@@ -212,7 +214,7 @@ def _is_there(here: sa.Connection, bundle: Bundle, name: str) -> bool:
     known: dict[str, RunRow] = {run.name: run for run in runs_of(here)}
     if name not in known:
         return False
-    if RunContent(here, known[name]).digest() == bundle.head.content:
+    if RunContent(Crew(here), known[name]).digest() == bundle.head.content:
         return True
     mend = f"Import it under another name: --as {name}-2"
     raise DataError(f"the store has another run {name!r}, with other content. {mend}", code="bundle.run-differs")
