@@ -64,7 +64,8 @@ class Model:
         options = re.findall(r"Option \d: (.*)", str(body["messages"][-1]["content"]))
         answer = options[SAYS.get(level or "", 1) - 1] if options else "nice"
         hidden = self.level_of is effort_of
-        made = chat(f"<think>\n{'hm ' * thought}\n</think>\n\n{answer}" if thought and not hidden else answer, "stop")
+        # Qwen3 and its kin write an empty pair when they are told not to think.
+        made = chat(answer if hidden or level is None else f"<think>\n{'hm ' * thought}\n</think>\n\n{answer}", "stop")
         details = {"completion_tokens_details": {"reasoning_tokens": thought}} if hidden else {}
         return made | {"usage": {"prompt_tokens": 50, "completion_tokens": thought + 3, **details}}
 

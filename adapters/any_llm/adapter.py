@@ -97,7 +97,7 @@ class AnyLlm(ModelAdapter):
             request,
             self._where,
             refusal_rule=options.refusal_rule,
-            tags=options.think_tags,
+            marks=options.marks,
             cut=cut,
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)

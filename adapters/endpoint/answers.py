@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...core.contracts.records import Generate, Generation, ResponseStatus, TopToken, Usage
-from ..shared.reasoning import apart
+from ..shared.reasoning import told_apart
 from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import cut_at
 from .errors import FilteredError
@@ -38,9 +38,7 @@ class Answer(NamedTuple):
 
 def generation_of(answer: Answer, request: Generate, options: EndpointOptions, *, cut: bool) -> Generation:
     """Return the record of an answer, apart from its reasoning; with `cut`, up to the first of the stop texts."""
-    reasoning, text = answer.reasoning, answer.text
-    if not reasoning:
-        reasoning, text = apart(text, options.think_tags)
+    reasoning, text = told_apart(answer.reasoning, answer.text, options.marks)
     end = cut_at(text, request.sampling.stop) if cut else None
     return Generation(
         text=text[:end],

@@ -9,7 +9,7 @@ import msgspec
 
 from ...core.contracts.adapter import Remark, Room
 from ...core.contracts.errors import ModelError
-from .errors import UNREADABLE, explain_leak, explain_reply, explain_seed, explain_unreadable
+from .errors import UNREADABLE, explain_field, explain_leak, explain_reply, explain_unreadable
 from .scrub import Scrubber
 from .waits import read_room
 from .wire import Reply, Wire
@@ -84,7 +84,7 @@ class Caller:
         if self.tell is not None and (room := read_room(reply.headers)) is not None:
             self.tell(room)
         if (fault := self.fault(reply)) is not None:
-            raise explain_seed(fault, data)
+            raise explain_field(fault, data)
         return reply
 
     def fault(self, reply: Reply) -> ModelError | None:

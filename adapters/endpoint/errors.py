@@ -29,7 +29,7 @@ _ACCOUNT = frozenset(
 _KEY = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
 """Codes of a refused key that come with the status 400 (Google)."""
 _FLAGGED = "moderation"
-"""Our word for an input that OpenRouter's moderation flagged; it comes with the status 403 and no word."""
+"""Our word for a filter that gives none of its own: OpenRouter's (status 403), and that of `_REFUSED_INPUT`."""
 _FILTER = frozenset(
     {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation", _FLAGGED}
 )
@@ -42,11 +42,29 @@ _STATUSES = {
     "rate_limit_exceeded": 429,
     "authentication_error": 401,
     "permission_error": 403,
+    "invalid_prompt": 400,
 }
 """Status of the errors that providers report by a word inside a reply with the status 200."""
 _CREDIT = re.compile(r"credit balance is too low", re.IGNORECASE)
 """Anthropic's words for an account without credit, which come with the status 400."""
-
+_LONG = re.compile(
+    r"(?:maximum|max) (?:context|model) length|prompt is too long|input is too long|context (?:window|size|length)"
+    r"|input token count.{0,40}exceeds",
+    re.IGNORECASE,
+)
+_TOO_LONG = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Words of providers and servers for a prompt, or a prompt with its answer, beyond the context (status 400 or 413)."""
+_REFUSED_INPUT = re.compile(r"flagged as potentially violating|blocked by content filtering policy", re.IGNORECASE)
+"""Words of a filter that come with a code for any bad request: OpenAI's of models that reason, and Anthropic's."""
+_OMISSIBLE: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "min_p": ("min_p",),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+    "seed": ("seed",),
+}
+"""What the setting `omit` may name, and the names of dialects for it."""
 
 _PASSING = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
@@ -71,6 +89,8 @@ class Problem(NamedTuple):
     codes: frozenset[str]
     wait: str | None = None
     """How long to wait, where the body says so: `34s`."""
+    field: str = ""
+    """The field of the request that it is about, where the body says so (OpenAI's `param`)."""
 
 
 def read_problem(body: bytes) -> Problem | None:
@@ -90,11 +110,15 @@ def read_problem(body: bytes) -> Problem | None:
     metadata = error.get("metadata")
     if isinstance(metadata, dict) and metadata.keys() & {"flagged_input", "reasons"}:
         names.append(_FLAGGED)
-    waits = (one.get("retryDelay") for one in details)
+    said = _words(error)
+    if _REFUSED_INPUT.search(said):
+        names.append(_FLAGGED)
+    waits, field = (one.get("retryDelay") for one in details), error.get("param")
     return Problem(
-        _words(error),
+        said,
         frozenset(str(name) for name in names if name is not None),
         next((wait for wait in waits if isinstance(wait, str)), None),
+        field if isinstance(field, str) else "",
     )
 
 
@@ -129,6 +153,10 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = read_wait(reply.headers)
         return RateLimitError(line, read_span(problem.wait) if wait is None else wait, code="endpoint.rate-limit")
+    if status in _TOO_LONG and _LONG.search(said):
+        return PermanentError(f"{line} Shorten the text, or its answer.", code="request.too-long")
+    if status == HTTPStatus.BAD_REQUEST:
+        return PermanentError(line, code="endpoint.refused", field=problem.field)
     return _other(status, line, model, read_retry_after(reply.headers))
 
 
@@ -147,15 +175,33 @@ def _other(status: int, line: str, model: str, wait: float | None) -> ModelError
     return PermanentError(line, code="endpoint.refused")
 
 
-def explain_seed(error: ModelError, body: bytes) -> ModelError:
-    """Return the error of a body that was refused for its seed with the mend; any other as it is."""
-    if error.code != "endpoint.refused" or b'"seed":' not in body or not re.search(r"\bseed\b", str(error)):
+def explain_field(error: ModelError, body: bytes) -> ModelError:
+    """Return the error of a body that was refused for a field of the request with the mend; any other as it is."""
+    if error.code != "endpoint.refused":
+        return error
+    said = f"{error} {error.fields.get('field', '')}"
+    refused = [own for own, names in _OMISSIBLE.items() if any(_names(said, name, body) for name in names)]
+    if "seed" in refused:
+        return PermanentError(
+            f'{error} Repeats are sent with a seed. If an endpoint knows none, put omit = ["seed"] into the model\'s '
+            "entry; what it then answers is checked for draws that are alike.",
+            code="endpoint.seed",
+        )
+    if "max_completion_tokens" in said and b'"max_tokens":' in body:
+        mend, fields = 'max_tokens_field = "max_completion_tokens"', ["max_tokens_field"]
+    elif refused:
+        mend, fields = f"omit = {json.dumps(refused)}", refused
+    else:
         return error
     return PermanentError(
-        f'{error} Repeats are sent with a seed. Where an endpoint knows none, put omit = ["seed"] into the model\'s '
-        "entry; what it then answers is checked for draws that are alike.",
-        code="endpoint.seed",
+        f"{error} If the model cannot take it, put {mend} into its entry.", code=error.code, mend=fields
     )
+
+
+def _names(said: str, name: str, body: bytes) -> bool:
+    """Return whether an error names a field that was sent; words of everyday speech must stand in quotes."""
+    word = rf"[\"'`]{name}[\"'`]" if name == "stop" else rf"\b{name}\b"
+    return f'"{name}":'.encode() in body and re.search(word, said) is not None
 
 
 def _real_status(status: int, problem: Problem) -> int:

@@ -25,9 +25,11 @@ _CUT = frozenset(
 )
 
 
-def late(where: str, seconds: float) -> TransientError:
+def late(where: str, seconds: float, proxy: Proxy | None = None) -> TransientError:
     """Return the error of an answer that took too long."""
-    return TransientError(f"{where} did not answer within {seconds:g} s.", code="endpoint.timeout")
+    return TransientError(
+        f"{where}{_through(proxy)} did not answer within {seconds:g} s.", code="endpoint.timeout", proxy=_place(proxy)
+    )
 
 
 def explain_cut(error: BaseException, where: str, scrub: Scrubber, proxy: Proxy | None = None) -> ModelError:
@@ -52,9 +54,18 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber, proxy: Proxy 
         return TransientError(f"no secure connection to {where}: {said}", code="endpoint.certificate")
     if any(isinstance(link, ConnectionRefusedError) for link in chain):
         return TransientError(f"{where} refuses the connection. Is the server running?", code="endpoint.unreachable")
-    if names & _CUT:
-        return TransientError(f"{where} cut the connection before its answer was complete.", code="endpoint.connection")
-    return TransientError(f"no answer from {where}: {said}", code="endpoint.connection")
+    cut = f"{where}{_through(proxy)} cut the connection before its answer was complete."
+    told = cut if names & _CUT else f"no answer from {where}{_through(proxy)}: {said}"
+    return TransientError(told, code="endpoint.connection", proxy=_place(proxy))
+
+
+def _through(proxy: Proxy | None) -> str:
+    """Name the proxy, which may be what failed: of a request that went to it, no more is known."""
+    return "" if proxy is None else f", asked through the proxy {proxy.where},"
+
+
+def _place(proxy: Proxy | None) -> str:
+    return "" if proxy is None else proxy.where
 
 
 def refused_credentials(proxy: Proxy) -> AuthenticationError:

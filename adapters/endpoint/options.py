@@ -10,7 +10,7 @@ from ...core.contracts import Options
 from ...core.contracts.adapter import Expected
 from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
-from ..shared.reasoning import Tags, check_tags, thinking_settings
+from ..shared.reasoning import Marks, Tags, check_tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -57,6 +57,9 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
     """How much to reason, in the provider's own words, such as none, minimal, low, medium, high."""
     think_tags: Tags | None = None
     """The marks around reasoning in the text of answers; None takes <think> and </think>."""
+    think_opened: bool = False
+    """The chat template writes the opening mark, and the endpoint leaves reasoning in the text: an answer without a
+    closing mark was cut off while the model thought, and is none."""
     omit: tuple[str, ...] = ()
     """Fields of answers in words that the endpoint refuses, such as ["temperature", "stop"]; they are not sent.
     A `stop` that is not sent is applied to the answer."""
@@ -75,6 +78,11 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
             raise UnknownNameError("field in omit", unknown[0], self.omissible)
         check_tags(self.think_tags)
 
+    @property
+    def marks(self) -> Marks:
+        """How reasoning is marked in the text of answers."""
+        return Marks(self.think_tags, self.think_opened)
+
     def __repr__(self) -> str:
         """Return the model only: a mistaken setting may hold a key."""
         return f"{type(self).__name__}(model={self.model!r}, ...)"
@@ -87,6 +95,7 @@ def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scala
     named = {"system_prompt": options.system_prompt, "max_tokens": options.max_tokens, "effort": options.effort}
     settings |= {name: value for name, value in named.items() if value is not None}
     settings |= thinking_settings(options)
+    settings |= {"think_opened": True} if options.think_opened else {}
     # A seed chooses a draw, and no other model: an endpoint that turns out to refuse it keeps its answers.
     if omitted := sorted(set(options.omit) - {"seed"}):
         settings["omit"] = msgspec.json.encode(omitted).decode()

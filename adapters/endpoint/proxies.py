@@ -54,14 +54,24 @@ def find_proxy(address: str) -> Proxy | None:
         return None
     proxy = Proxy(url if "://" in url else f"http://{url}")
     kind = urlsplit(proxy.url).scheme.lower()
-    if kind not in _PORTS or not proxy.where:
+    if kind not in _PORTS or not _is_place(proxy.url):
         raise UsageError(
             f"the proxy {kind}://{proxy.where} for {parts.netloc} cannot be used: proxies are reached over http or "
-            "https. Name such a one in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or exempt the host with NO_PROXY.",
+            "https, at HOST:PORT. Name such a one in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or exempt the host with "
+            "NO_PROXY.",
             code="proxy.kind",
             proxy=proxy.where,
         )
     return proxy
+
+
+def _is_place(url: str) -> bool:
+    """Return whether an address has a host, and a port that is one."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 def is_exempt(host: str, port: int, rules: str) -> bool:
@@ -78,7 +88,7 @@ def _fits(host: str, port: int, rule: str) -> bool:
         rule = found[1]
         if int(found[2]) != port:
             return False
-    rule = rule.strip("[]").rstrip(".")
+    rule = re.sub(r"[\[\]]", "", rule).rstrip(".")
     with contextlib.suppress(ValueError):
         network = ipaddress.ip_network(rule, strict=False)
         return _is_in(host, network)

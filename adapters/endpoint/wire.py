@@ -127,7 +127,7 @@ class LeanWire:
         except LargeError:
             failure = too_large(self._endpoint, path)
         except TimeoutError:
-            failure = late(self._where, self._endpoint.timeout_seconds)
+            failure = late(self._where, self._endpoint.timeout_seconds, self._proxy)
         except OSError as error:
             failure = explain_cut(error, self._where, self._scrub, self._proxy)
         except self._foreign as error:

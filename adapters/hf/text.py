@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...core.contracts.errors import PermanentError
 from ..shared.border import check_continuations, common_start, first_beyond
+from ..shared.reasoning import USUAL
 from ..shared.sampling import piece_text
 
 
@@ -25,8 +26,12 @@ class Row(NamedTuple):
 class Encoder:
     """A fast tokenizer that maps each token to its exact characters."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, shown: Sequence[str] = USUAL) -> None:
+        """Special tokens are no part of an answer's text, but for those `shown`: marks of reasoning may be such."""
         self._tokenizer = tokenizer
+        special = {n: one.content for n, one in tokenizer.added_tokens_decoder.items() if one.special}
+        self._hidden = frozenset(number for number, text in special.items() if text not in shown)
+        self._shows = len(self._hidden) < len(special)
         self._bos: int | None = tokenizer.bos_token_id
         self._backend = _untrimmed(tokenizer.backend_tokenizer)
         normalizer = json.loads(self._backend.to_str())["normalizer"]
@@ -67,8 +72,10 @@ class Encoder:
         """Return one token as text, with the blank it begins with."""
         return token_text(self._tokenizer, number)
 
-    def _decode(self, ids: Sequence[int], skip: bool = True) -> str:
-        return str(self._tokenizer.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
+    def _decode(self, ids: Sequence[int]) -> str:
+        if self._shows:
+            ids = [number for number in ids if number not in self._hidden]
+        return str(self._tokenizer.decode(ids, skip_special_tokens=not self._shows, clean_up_tokenization_spaces=False))
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[tuple[list[int], list[int]]]:
         """Return per text its tokens, and for each the character behind its last one.
@@ -83,12 +90,21 @@ class Encoder:
             lost = len(text) - len(short)
             ids, ends = encoding.ids, [end + lost if end else 0 for _, end in encoding.offsets]
             added = encoding.special_tokens_mask if special else ()
+            if lost:
+                _place_blank(encoding.offsets, ends)
             size = len(ids)
             # An end-of-text token behind the text would be conditioned on, and scored, as if it had been written.
             while added and size and added[size - 1] and not _all_special(added, size):
                 size -= 1
             found.append((ids[:size], ends[:size]))
         return found
+
+
+def _place_blank(offsets: Sequence[tuple[int, int]], ends: list[int]) -> None:
+    """Let a token that is nothing but the blank put before a text end behind it, and not behind the next character."""
+    own = next((number for number, (_, end) in enumerate(offsets) if end), len(offsets))
+    if own + 1 < len(offsets) and offsets[own + 1][0] == 0:
+        ends[own] = 1
 
 
 def _first(ends: Sequence[int], border: int, continuation: str) -> int:

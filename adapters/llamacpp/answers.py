@@ -24,7 +24,7 @@ from ...core.contracts.records import (
     Usage,
 )
 from ..shared.border import check_continuations, common_start
-from ..shared.reasoning import Tags, apart, cut_answer, is_opened
+from ..shared.reasoning import USUAL, Tags, apart, cut_answer, is_opened
 from ..shared.refusals import mark_refusal
 from ..shared.sampling import answer_length, check_limits, piece_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
@@ -208,7 +208,7 @@ class _Drawing:
             self._note(row)
             if self._engine.ends(token):
                 return self._answer("stop", step + 1)
-            if self._stopped(self._engine.piece(token, special=False)):
+            if self._stopped(self._piece(token)):
                 return self._answer("stop", step + 1)
             if cancelled.is_set():
                 break
@@ -223,6 +223,12 @@ class _Drawing:
         end = cut_answer(self._text, self._request.sampling.stop, self._tags, opened=self._opened)
         self._text = self._text[:end]
         return end is not None
+
+    def _piece(self, token: int) -> bytes:
+        """Return what a token adds to the text: special ones nothing, but for the marks of reasoning."""
+        named = self._engine.piece(token, special=True)
+        shown = named in [tag.encode() for tag in self._tags or USUAL]
+        return named if shown else self._engine.piece(token, special=False)
 
     def _note(self, row: Row) -> None:
         if count := self._request.top_logprobs:

@@ -11,7 +11,7 @@ from ...core.contracts.records import Generate, Generation, Image, Message, Resp
 from ..endpoint.answers import with_reply
 from ..endpoint.images import Look
 from ..endpoint.wishes import JOINT, schema_of
-from ..shared.reasoning import Tags, apart
+from ..shared.reasoning import Marks, told_apart
 from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import check_answer, cut_at
 from .options import OPENAI_URL, OpenAIOptions
@@ -79,7 +79,7 @@ class ChatBodies:
             request,
             where,
             refusal_rule=options.refusal_rule,
-            tags=options.think_tags,
+            marks=options.marks,
             cut="stop" in options.omit,
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)
@@ -117,7 +117,7 @@ class ChatBodies:
 
 
 def read_generation(
-    reply: ChatReply, request: Generate, where: str, *, refusal_rule: bool, tags: Tags | None = None, cut: bool = False
+    reply: ChatReply, request: Generate, where: str, *, refusal_rule: bool, marks: Marks, cut: bool = False
 ) -> Generation:
     """Return the answer of a reply, apart from its reasoning; with `cut`, up to the first of the stop texts.
 
@@ -133,9 +133,7 @@ def read_generation(
     finish = _finish(choice)
     if finish.lower() in _BROKEN:
         raise TransientError(f"{where} broke an answer off ({finish}).", code="endpoint.broken-off")
-    reasoning, text = choice.message.thoughts(), choice.message.words()
-    if not reasoning:
-        reasoning, text = apart(text, tags)
+    reasoning, text = told_apart(choice.message.thoughts(), choice.message.words(), marks)
     end = cut_at(text, request.sampling.stop) if cut else None
     return Generation(
         text=text[:end],

@@ -78,7 +78,7 @@ class Classifier:
         request = Generate(messages=(message,), sampling=Sampling(temperature=0.0, max_tokens=room))
         reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, no_picture), ChatReply)
         # The text rule waits until the answer is no label.
-        answer = read_generation(reply, request, self._caller.where, refusal_rule=False, tags=self._options.think_tags)
+        answer = read_generation(reply, request, self._caller.where, refusal_rule=False, marks=self._options.marks)
         if answer.status != "ok":
             return Classification(probabilities={}, status=answer.status, text=answer.text, usage=answer.usage)
         if answer.finish_reason == "length":

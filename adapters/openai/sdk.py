@@ -101,7 +101,7 @@ class SdkWire:
         except APIStatusError as error:
             response = error.response
         except (TimeoutError, APITimeoutError):
-            failure = late(self._where, self._seconds)
+            failure = late(self._where, self._seconds, self._proxy)
         except APIConnectionError as error:
             failure = explain_cut(error.__cause__ or error, self._where, self._scrub, self._proxy)
         except LargeError:

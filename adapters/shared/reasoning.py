@@ -26,6 +26,14 @@ class Tags(NamedTuple):
     closing: Mark
 
 
+class Marks(NamedTuple):
+    """How an endpoint marks reasoning in the text of answers."""
+
+    tags: Tags | None = None
+    opened: bool = False
+    """Its chat template writes the opening tag, so that every text begins within reasoning."""
+
+
 USUAL = Tags("<think>", "</think>")
 
 
@@ -79,6 +87,12 @@ def apart(text: str, tags: Tags | None = None, *, opened: bool = False) -> tuple
         return "", text
     answer = text[end + len(closing) :].lstrip()
     return text[: len(text) - len(answer)], answer
+
+
+def told_apart(told: str, text: str, marks: Marks) -> tuple[str, str]:
+    """Return reasoning and answer where an endpoint gives reasoning beside the text, in it, or both at once."""
+    written, answer = apart(text, marks.tags, opened=marks.opened and not told)
+    return (written if told.strip() in written else "\n\n".join(filter(None, (told, written)))), answer
 
 
 def cut_answer(text: str, stops: Sequence[str], tags: Tags | None = None, *, opened: bool = False) -> int | None:

@@ -106,9 +106,15 @@ def answer_length(request: Generate, default: int, room: int | None, more: int =
         more: Tokens for what a model writes before its answer.
 
     Raises:
-        PermanentError: as `check_answer` says.
+        PermanentError: as `check_answer` says, or a prompt that leaves no room.
     """
     check_answer(request.sampling)
+    if room is not None and room < 1:
+        raise PermanentError(
+            "the prompt fills the model's context and leaves no room to answer. Shorten it; it is not cut here, since "
+            "that would ask another question.",
+            code="request.too-long",
+        )
     asked = request.sampling.max_tokens
     most = (default if asked is None else asked) + more
     return most if room is None else min(most, room)

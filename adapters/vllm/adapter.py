@@ -24,7 +24,7 @@ from ..hf.loading import resolve_dtype
 from ..hf.text import Encoder
 from ..hf.vlm.groups import open_image
 from ..hf.vlm.model import MORE
-from ..shared.reasoning import is_opened
+from ..shared.reasoning import USUAL, is_opened
 from ..shared.sampling import HONOURED, Defaults, answer_length, choose
 from ..shared.thinking import by_template, check_arguments
 from ..shared.threaded import ThreadedAdapter
@@ -238,7 +238,7 @@ class VLLM(ThreadedAdapter):
             self._model = _Model(
                 engine,
                 tokenizer,
-                Encoder(tokenizer),
+                Encoder(tokenizer, self._options.think_tags or USUAL),
                 Picturing(self._style, marker, tokenizer.bos_token, options.max_images),
                 sampling_defaults(settings),
                 named_ends(settings, source.config, tokenizer),

@@ -104,6 +104,7 @@ class Campaign:
         self.entry = catalogue.registry.study(name)
         own = self.entry.calibration
         like = catalogue.registry.model(own.like).settings
+        self._assignments = dict(assignments)
         self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
         roles = {SUBJECT: STAND_IN} | own.roles
         self.study = catalogue.study(name, roles, own.options | dict(assignments))
@@ -144,13 +145,20 @@ class Campaign:
             elif name == STAND_IN:
                 models[role] = self.model(self.gallery[FAIR].with_settings(self.gallery[null].others), seed)
             else:
-                models[role] = self._other(name)
+                models[role] = self.other(name)
         return models
 
-    def _other(self, name: str) -> ModelAdapter:
+    def other(self, name: str) -> ModelAdapter:
+        """Return the model of another role, the same for all studies; the stand-in knows the words of the study."""
         if name not in self._others:
-            self._others[name] = self.catalogue.adapter(name)
+            fair = self.gallery[FAIR]
+            self._others[name] = self.model(fair, 0) if name == STAND_IN else self.catalogue.adapter(name)
         return self._others[name]
+
+    def with_options(self, given: Mapping[str, Any], roles: Mapping[str, str]) -> Study:
+        """Return the study with other options, those of metrics by `METRIC.option`, and other models."""
+        own = self.entry.calibration.options | self._assignments | dict(given)
+        return self.catalogue.study(self.study.name, self.study.roles | dict(roles), own)
 
     def observe(self, null: str, seed: int, strength: float = 0.0) -> dict[str, pl.DataFrame]:
         """Return the observations of one study."""

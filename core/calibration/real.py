@@ -1,40 +1,63 @@
-"""Studies of trained reference models: one fixed model, and items that are drawn anew for each study.
+"""Studies of trained reference models: one fixed model, and items or answers that are drawn anew for each study.
 
 A model of the gallery is another one in each study. A trained model stays the same, with all leans that it has to the
-words at hand, so that its studies differ by the items that the probe draws (its option `seed`). Where a probe draws no
-items every study would be the same: then there is one.
+words at hand, so that its studies differ by the items that are drawn (the probe's option `seed`, or a file of data that
+is written for each study), and by its draws where it is asked with a temperature. Where nothing is drawn every study
+would be the same: then there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
 
 import msgspec
 
 from ..catalogue.certificates import Group
 from ..catalogue.questions import Question
-from ..catalogue.study import SUBJECT
+from ..catalogue.study import SUBJECT, Study
 from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import ModelError
-from ..contracts.records import AnyResponse
+from ..contracts.errors import ModelError, PluginError
+from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generate
 from .bench import Bench, Sent
 from .campaign import Campaign, Cell, Done, Journal
 from .rates import group_of
 
 DRAWN_BY = "seed"
 """Option of a probe that draws items."""
+APART = 1_000_000
+"""The first number of a sample in one study less that in the study before."""
 
 
 class _Known(Bench):
     """A study of a model whose answers to earlier studies are known."""
 
     answers: dict[bytes, AnyResponse | ModelError]
+    first_sample = 0
 
     async def _answers(self, model: ModelAdapter, sent: Iterable[Sent]) -> dict[bytes, AnyResponse | ModelError]:
-        wanted = list(sent)
-        if new := [one for one in wanted if one.key not in self.answers]:
+        wanted = {one.key: self._own(one) for one in sent}
+        if new := [one for one in wanted.values() if one.key not in self.answers]:
             self.answers |= await super()._answers(model, new)
-        return {one.key: self.answers[one.key] for one in wanted}
+        found = {key: self.answers[one.key] for key, one in wanted.items()}
+        for one in wanted.values():
+            if isinstance(self.answers[one.key], Drawing):
+                del self.answers[one.key]  # its pictures are kept by this study alone
+        return found
+
+    def _own(self, one: Sent) -> Sent:
+        """Return a request of which this study has draws of its own."""
+        if not (self.first_sample and draws(one.request)):
+            return one
+        assert isinstance(one.request, Generate)
+        return Sent.of(msgspec.structs.replace(one.request, sample=one.request.sample + self.first_sample))
+
+
+def draws(request: AnyRequest) -> bool:
+    """Return whether repeats of a request are draws, which differ."""
+    return isinstance(request, Generate) and bool(request.sampling.temperature)
 
 
 class Trained:
@@ -43,21 +66,37 @@ class Trained:
     def __init__(self, campaign: Campaign, name: str) -> None:
         """Load the model."""
         self.campaign, self.name = campaign, name
-        self.strength = campaign.entry.calibration.real.get(name, 0.0)
+        own = campaign.entry.calibration
+        self.strength = own.real.get(name, 0.0)
         self._models = {
-            role: campaign.catalogue.adapter(name if role == SUBJECT else other)
-            for role, other in campaign.study.roles.items()
+            role: campaign.catalogue.adapter(name) if role == SUBJECT else campaign.other(other)
+            for role, other in (campaign.study.roles | own.trained.roles).items()
         }
         self._answers: dict[bytes, AnyResponse | ModelError] = {}
 
     def one(self, seed: int) -> Done:
-        """Ask, read and measure one study, whose items are drawn by this seed."""
-        study = self.campaign.study
-        items = {DRAWN_BY: seed} if draws_items(self.campaign) else {}
-        drawn = msgspec.structs.replace(study, options={**study.options, **items})
-        bench = _Known(self.campaign.catalogue, drawn)
-        bench.answers = self._answers
-        return self.campaign.measured(bench, self._models, self.name, seed, self.strength)
+        """Ask, read and measure one study, whose items and answers are drawn by this seed."""
+        with TemporaryDirectory() as folder:
+            bench = _Known(self.campaign.catalogue, self._study(seed, Path(folder)))
+            bench.answers, bench.first_sample = self._answers, seed * APART
+            return self.campaign.measured(bench, self._models, self.name, seed, self.strength)
+
+    def _study(self, seed: int, folder: Path) -> Study:
+        own = self.campaign.entry.calibration.trained
+        given = dict(own.options)
+        if draws_items(self.campaign):
+            given[DRAWN_BY] = seed
+        if own.data:
+            given["data"] = str(_write(own.data, seed, folder / "data.csv"))
+        return self.campaign.with_options(given, own.roles)
+
+
+def _write(target: str, seed: int, path: Path) -> Path:
+    try:
+        resolve_name(target)(seed, path)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise PluginError(target, f"it does not write data of a study: {error}", code="calibration.data") from error
+    return path
 
 
 def draws_items(campaign: Campaign) -> bool:
@@ -65,9 +104,15 @@ def draws_items(campaign: Campaign) -> bool:
     return DRAWN_BY in campaign.bench.instrument.options.__struct_fields__
 
 
+def vary(campaign: Campaign) -> bool:
+    """Return whether studies of one trained model differ."""
+    own = bool(campaign.entry.calibration.trained.data) or draws_items(campaign)
+    return own or any(draws(one.sent.request) for one in campaign.bench.first)
+
+
 def conduct_real(campaign: Campaign, journal: Journal, studies: int) -> Iterator[Done]:
     """Make the studies of the trained models that are not done, record each, and yield it."""
-    studies = studies if draws_items(campaign) else min(studies, 1)
+    studies = studies if vary(campaign) else min(studies, 1)
     for name, strength in campaign.entry.calibration.real.items():
         left = [seed for seed in range(studies) if (name, strength, seed) not in journal.done]
         trained = Trained(campaign, name) if left else None

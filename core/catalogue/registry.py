@@ -55,6 +55,18 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
 
 
+class TrainedDesign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the studies of trained models differ from the stated design: such a model knows few words."""
+
+    options: dict[str, Any] = {}
+    """Options of the probe and `METRIC.option`."""
+    roles: dict[str, str] = {}
+    """Models of roles other than `subject`."""
+    data: str = ""
+    """`module:function`, which takes the number of a study and a path, and writes the file of the option `data` there;
+    empty: the file of the stated design."""
+
+
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a study is calibrated over the gallery (`prejudge calibrate`)."""
 
@@ -76,6 +88,8 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of `options` that say how much is asked, besides those that are numbers or lists."""
     real: dict[str, float] = {}
     """Trained models of the registry that are studied too, with the bias that is planted in each; 0: it is fair."""
+    trained: TrainedDesign = TrainedDesign()
+    """What is asked of those, where it is not the stated design."""
     none: str = ""
     """Why the study is not calibrated, as a sentence; empty: it is."""
 

@@ -232,7 +232,7 @@ class Generation(Response, frozen=True, kw_only=True, tag="generation"):
     """Per generated token, those of reasoning among them."""
     reasoning: str = ""
     """What the model wrote before its answer, word for word. If the text held it, its tags are here too, and
-    `reasoning + text` is the text as received."""
+    `reasoning + text` ends with the text as received."""
     reply: str = ""
     """The raw JSON of an endpoint's reply, or its beginning, where the settings keep it: by default if unusual."""
 

@@ -27,6 +27,8 @@ TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": 
 """Columns of recorded trials: factors and response as JSON, status and response null without an answer."""
 DIGITS = 16
 """Of `prompt_key`."""
+_NO_THOUGHT = r"^\s*(?:[<\[][^<>\[\]]*[>\]])?\s*[<\[]/[^<>\[\]]*[>\]]\s*$"
+"""Marks around nothing, such as `<think></think>`; a prompt may have written the first one."""
 
 
 def gather_observations(
@@ -97,7 +99,16 @@ def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wa
     """Add what the models wrote before their answers; the rows are those of the part, in its order."""
     if not wanted or stage.operation is not Generate or REASONING in frame.columns:
         return frame
-    return frame.with_columns(part["response"].str.json_path_match(f"$.{REASONING}").alias(REASONING))
+    return frame.with_columns(reasoning_in(part["response"]).alias(REASONING))
+
+
+def reasoning_in(responses: pl.Series) -> pl.Series:
+    """Return what the models wrote before their answers; null where it is nothing but a pair of marks.
+
+    Models of the kind of Qwen3 write an empty pair when they are told not to think.
+    """
+    told = responses.str.json_path_match(f"$.{REASONING}")
+    return told.set(told.str.contains(_NO_THOUGHT), None)
 
 
 def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.DataFrame:

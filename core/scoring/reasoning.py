@@ -12,10 +12,10 @@ from ..catalogue.variants import THINKING, settings_in, split_name
 from ..contracts import Stage
 from ..contracts.errors import PrejudgeError
 from ..contracts.records import Generate
+from ..engine.observations import reasoning_in
 from ..store import Store, stream_trials
 
 _TOKENS = r'"reasoning_tokens":(\d+)'
-_TEXT = '"reasoning":"'
 
 
 class Reasoned(msgspec.Struct, frozen=True):
@@ -71,10 +71,10 @@ def level_of(model: str) -> str | None:
 
 
 def _counted(responses: pl.Series) -> pl.DataFrame:
-    # The canonical encoding leaves out what is empty or 0, and escapes quotes within texts.
+    # The canonical encoding leaves out what is 0, and escapes quotes within texts.
     return pl.DataFrame(
         {
-            "text": responses.str.contains(_TEXT, literal=True),
+            "text": reasoning_in(responses).is_not_null(),
             "tokens": responses.str.extract(_TOKENS).cast(pl.Int64),
         }
     )

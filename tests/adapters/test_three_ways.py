@@ -43,6 +43,8 @@ CASES = {
 FIRST = {
     "nothing in front": Likelihood(prompt="", continuations=("The capital", "She", "x")),
     "nothing but a blank in front": Likelihood(prompt=" ", continuations=("The capital", "x")),
+    "blank in front, and blank first": Likelihood(prompt=" ", continuations=(" The", " x")),
+    "two blanks in front": Likelihood(prompt="  ", continuations=("The", " x")),
     "blank first": Likelihood(prompt=" She", continuations=(" was", " x", "x")),
 }
 """What a server answers otherwise, or not at all: it reports nothing of a text's first token, and cuts by itself."""

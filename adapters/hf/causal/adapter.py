@@ -22,7 +22,7 @@ from ....core.contracts.records import (
     TopToken,
     Usage,
 )
-from ...shared.reasoning import Tags, apart, cut_answer, is_opened, thinking_settings
+from ...shared.reasoning import USUAL, Tags, apart, cut_answer, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import HONOURED, Defaults, answer_length, choose
 from ...shared.thinking import by_template, check_arguments
@@ -227,6 +227,5 @@ class HFCausal(HFAdapter[_Engine]):
         ends = end_tokens(loaded.head.model, loaded.tokenizer)
         decoder = Decoder(loaded.head, ends, options.token_budget, caches=scorer.shares)
         compile_model(loaded.head.model, self._loading)
-        return _Engine(
-            loaded, Encoder(loaded.tokenizer), scorer, decoder, sampling_defaults(read_settings(self._source))
-        )
+        encoder = Encoder(loaded.tokenizer, options.think_tags or USUAL)
+        return _Engine(loaded, encoder, scorer, decoder, sampling_defaults(read_settings(self._source)))

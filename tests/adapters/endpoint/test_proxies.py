@@ -43,6 +43,7 @@ EXEMPT = [
     ("192.168.*", "193.168.3.4", 80, False),
     ("fd00::/8", "fd12::1", 80, True),
     ("fd00::/8", "[fd12::1]", 80, True),
+    ("[fd00::]/8", "fd12::1", 80, True),
     ("[::1]", "::1", 80, True),
     ("::1", "::1", 8000, True),
     ("[::1]:8000", "::1", 8000, True),
@@ -96,6 +97,14 @@ def test_proxy_of_the_environment(monkeypatch, named, address, where):
     proxy = find_proxy(address)
     assert (proxy and proxy.where) == where
     assert "secret" not in repr(proxy)
+
+
+@pytest.mark.parametrize("place", ["p:port", "p:99999", ":3128"])
+def test_proxy_without_a_place_is_refused_before_anything_is_sent(monkeypatch, place):
+    monkeypatch.setenv("ALL_PROXY", f"http://me:secret@{place}")
+    with raises_code(UsageError, "proxy.kind", place) as caught:
+        find_proxy("https://far.example/v1")
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["socks5", "socks5h", "socks4", "ftp"])

@@ -6,6 +6,7 @@ import asyncio
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -152,6 +153,15 @@ def test_reasoning_is_kept_apart_and_no_stop_text_ends_it(pair: Pair) -> None:
     apart, stopped = ask(pair[0], wish, think_tags=("one two", closing), chat_format="plain")
     assert apart.reasoning + apart.text == plain.text and closing in apart.reasoning
     assert stopped.reasoning == apart.reasoning and stop not in stopped.text
+
+
+def test_marks_that_are_special_tokens_are_seen(pair: Pair) -> None:
+    wish = [msgspec.structs.replace(say("one", temperature=3.0, max_tokens=60), sample=number) for number in range(30)]
+    marked = ask(pair[0], wish, think_tags=("[never]", "<|im_start|>"), chat_format="plain")
+    plain = ask(pair[0], wish, chat_format="plain")
+    found = [(one, other) for one, other in zip(marked, plain, strict=True) if one.reasoning]
+    assert found and all(one.reasoning.rstrip().endswith("<|im_start|>") for one, _ in found if one.text)
+    assert not any("<|im_start|>" in other.text for other in plain)
 
 
 def test_room_and_arguments_of_the_template(tmp_path: Path) -> None:

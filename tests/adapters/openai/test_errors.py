@@ -21,7 +21,7 @@ from prejudge.core.contracts.errors import (
     RateLimitError,
     TransientError,
 )
-from prejudge.core.contracts.records import Draw, Embed, Generate, Message, Text
+from prejudge.core.contracts.records import Draw, Embed, Generate, Generation, Message, Sampling, Text
 from prejudge.testing import ChaosServer, Reply
 from prejudge.testing.chaos.tiny import chat, problem
 
@@ -52,6 +52,55 @@ def test_server_trouble_is_transient(ask, server, transport, status):
 def test_server_trouble_carries_the_wait(ask, server, transport, headers, seconds):
     error = fail(ask, server, Reply(503, problem(None), headers), transport=transport)
     assert type(error) is TransientError and error.retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("said", "param", "mend"),
+    [
+        ("Unsupported value: 'temperature' does not support 0.2 with this model.", None, ["temperature"]),
+        ("Sampling parameters are fixed for this model.", "temperature", ["temperature"]),
+        ("`temperature` and `top_p` cannot both be specified.", None, ["temperature", "top_p"]),
+        ("Unsupported parameter: 'stop' is not supported with this model.", "stop", ["stop"]),
+        ("'max_tokens' is not supported. Use 'max_completion_tokens' instead.", "max_tokens", ["max_tokens_field"]),
+        ("'min_p' is no field of ours.", None, None),
+        ("Please stop.", None, None),
+    ],
+)
+def test_refused_field_is_named_with_the_mend(ask, server, transport, said, param, mend):
+    server.plan = [Reply(400, {"error": {"message": said, "type": "invalid_request_error", "param": param}})]
+    wish = Sampling(temperature=0.2, top_p=0.5, max_tokens=9, stop=("x",))
+    (error,) = ask(Generate(messages=QUESTION.messages, sampling=wish), transport=transport)
+    assert type(error) is PermanentError and error.code == "endpoint.refused"
+    assert error.fields.get("mend") == mend and (mend is None or mend[0] in str(error).removeprefix(said))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        problem("invalid_prompt", "Invalid prompt: your prompt was flagged as potentially violating our usage policy."),
+        problem("invalid_request_error", "Output blocked by content filtering policy"),
+    ],
+)
+def test_filter_without_a_code_of_its_own_is_an_outcome(ask, server, transport, body):
+    server.plan = [Reply(400, body)]
+    (answer,) = ask(QUESTION, transport=transport)
+    assert isinstance(answer, Generation) and answer.status == "filtered" and answer.reply
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
+        "Input tokens exceed the configured limit: the context window of this model is 272000 tokens.",
+        "prompt is too long: 212000 tokens > 200000 maximum",
+        "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+        "Input is too long for requested model.",
+        "the request exceeds the available context size, try increasing it",
+    ],
+)
+def test_prompt_beyond_the_context_has_the_code_of_local_models(ask, server, transport, said):
+    error = fail(ask, server, Reply(400, problem("invalid_request_error", said)), transport=transport)
+    assert type(error) is PermanentError and error.code == "request.too-long"
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import re
+import socket
 import threading
 from urllib.parse import urlsplit
 
@@ -98,9 +99,9 @@ def bare(monkeypatch):
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def answer(url, transport):
+def answer(url, transport, **settings):
     async def work():
-        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=url, api_key_env="", transport=transport))
+        adapter = OpenAIApi(OpenAIOptions(model="tiny", base_url=url, api_key_env="", transport=transport, **settings))
         try:
             return (await adapter.answer([QUESTION]))[0]
         finally:
@@ -134,6 +135,19 @@ def test_dead_proxy_is_named_without_its_password(server, transport, monkeypatch
     error = answer(re.sub("^http", scheme, server.url), transport)
     assert isinstance(error, TransientError) and error.code == "proxy.unreachable"
     assert "the proxy 127.0.0.1:9" in str(error) and "secret" not in str(error)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(("closes", "code"), [(False, "endpoint.timeout"), (True, "endpoint.connection")])
+def test_proxy_that_takes_connections_and_nothing_else_is_named(server, transport, monkeypatch, scheme, closes, code):
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        place = f"127.0.0.1:{mute.getsockname()[1]}"
+        if closes:
+            threading.Thread(target=lambda: mute.accept()[0].close(), daemon=True).start()
+        monkeypatch.setenv("ALL_PROXY", f"http://me:secret@{place}")
+        error = answer(re.sub("^http", scheme, server.url), transport, timeout_seconds=0.5)
+    assert isinstance(error, TransientError) and error.code == code and error.fields["proxy"] == place
+    assert "secret" not in str(error)
 
 
 def test_dead_endpoint_is_not_blamed_on_a_proxy(transport):

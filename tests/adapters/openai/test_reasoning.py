@@ -28,8 +28,10 @@ def say(text: str, **sampling: Any) -> Generate:
         ({"content": "<think>Hm."}, "<think>Hm.", ""),
         ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"text": "B"}]}, "Hm.", "B"),
         ({"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "B"}]}, "Hm.", "B"),
-        # The field tells: what stands in the text is the answer's own.
-        ({"content": "<think>a</think>B", "reasoning_content": "Hm."}, "Hm.", "<think>a</think>B"),
+        # Some endpoints tell it twice, or in two parts; no study asks for thoughts.
+        ({"content": "<think>a</think>B", "reasoning_content": "Hm."}, "Hm.\n\n<think>a</think>", "B"),
+        ({"content": "<think>\nHm.\n</think>\nB", "reasoning": "Hm.\n"}, "<think>\nHm.\n</think>\n", "B"),
+        ({"content": "<think>Hm, no", "reasoning": "Hm."}, "Hm.\n\n<think>Hm, no", ""),
         (
             {"content": "I'm sorry, but I can't help with that.", "reasoning_content": "I cannot say which."},
             "I cannot say which.",
@@ -44,6 +46,22 @@ def test_reasoning_is_kept_apart_from_the_answer(ask, server, message, reasoning
     assert (answer.reasoning, answer.text) == (reasoning, message["content"] if text is None else text)
     assert answer.status == ("refused" if text is None else "ok")
     assert decode_response(encode(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    ("message", "reasoning", "text"),
+    [
+        ({"content": "Hm, A or"}, "Hm, A or", ""),
+        ({"content": "Hm.\n</think>\nB"}, "Hm.\n</think>\n", "B"),
+        ({"content": "B", "reasoning": "Hm."}, "Hm.", "B"),
+    ],
+)
+def test_reasoning_that_the_template_opens_is_no_answer_where_it_is_cut_off(ask, server, message, reasoning, text):
+    server.model = lambda path, body: chat(**message, finish="length")
+    (answer,) = ask(say("Which?"), think_opened=True)
+    assert (answer.reasoning, answer.text) == (reasoning, text)
+    asked = OpenAIOptions(model="m", think_opened=True)
+    assert make_identity(asked, "http://x/v1").settings["think_opened"] is True
 
 
 def test_reasoning_that_reads_like_a_refusal_is_none(ask, server):

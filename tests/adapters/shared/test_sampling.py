@@ -168,7 +168,12 @@ def test_value_out_of_range_is_permanent(fields):
         choose(asked(**fields), Defaults(), [1])
 
 
-@pytest.mark.parametrize(("most", "room", "found"), [(None, None, 7), (3, None, 3), (30, 5, 5), (None, 0, 0)])
+def test_prompt_without_room_for_an_answer_is_refused():
+    with raises_code(PermanentError, "request.too-long"):
+        answer_length(asked(), 7, 0)
+
+
+@pytest.mark.parametrize(("most", "room", "found"), [(None, None, 7), (3, None, 3), (30, 5, 5), (None, 1, 1)])
 def test_answer_length_is_the_least_of_all(most, room, found):
     assert answer_length(asked(max_tokens=most), 7, room) == found
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import polars as pl
+import pytest
 from fakes import CountOptions, CountStage
 
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.records import Generation
-from prejudge.core.engine.observations import build_observations, gather_observations
+from prejudge.core.engine.observations import build_observations, gather_observations, reasoning_in
 from prejudge.probes.indicasa.probe import IndiCASA, IndiCASAOptions
 
 STAGE = CountStage(CountOptions())
@@ -95,3 +96,20 @@ def test_first_status_stands_where_a_stage_asks_again():
     frame = gather_observations(again, [given], {}, earlier={bytes([0]): "refused"})
     assert frame["first"].to_list() == ["refused", "refused", "unreadable"]
     assert "first" not in gather_observations(STAGE, [given], {}).columns
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "found"),
+    [
+        ("Hm.", True),
+        ("<think>Hm.</think>\n\n", True),
+        ("<think>Hm", True),
+        ("\n<think>\n\n</think>\n\n", False),
+        ("\n</think>\n\n", False),
+        ("[THINK][/THINK]", False),
+        ("", False),
+    ],
+)
+def test_marks_around_nothing_are_no_reasoning(reasoning, found):
+    answer = encode_response(Generation(text="B", reasoning=reasoning)).decode()
+    assert reasoning_in(pl.Series([answer, None])).to_list() == [reasoning if found else None, None]

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 import prejudge
+from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+from prejudge.adapters.hf.text import Encoder
+from prejudge.adapters.shared.reasoning import Tags
 from prejudge.core.contracts.errors import ModelLoadError, UsageError
+from prejudge.core.contracts.records import Generate, Message, Sampling, Text
 from prejudge.testing import raises_code
 
 from ...checkpoints import CHAT_TEMPLATE, write_causal
+from ...pool import POOL
 
 THINKS = CHAT_TEMPLATE.removesuffix("{% endif %}") + "{% if enable_thinking %}<think>\n{% endif %}{% endif %}"
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -40,3 +45,19 @@ def test_level_that_the_template_does_not_know_is_refused_first(tmp_path, settin
     assert not (tmp_path / "s.db").exists()
     with raises_code(ModelLoadError, "model.template"):
         prejudge.run("dora-t2t", "hf-causal:./plain[chat_template_kwargs={enable_thinking=true}]", settings, **SMALL)
+
+
+def test_marks_that_are_special_tokens_are_seen(tmp_path):
+    """As Magistral's `[THINK]`: a decoder that skips special tokens would leave the thoughts in the answer."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(write_causal(tmp_path / "thinker"))
+    ids = tokenizer("<|user|>The tall boys<|assistant|>Lazy</s>", add_special_tokens=False)["input_ids"]
+    tags = Tags("<|user|>", "<|assistant|>")
+    assert Encoder(tokenizer, tags).text([], ids) == "<|user|>The tall boys<|assistant|>Lazy"
+    assert Encoder(tokenizer).text([], ids) == "The tall boysLazy"
+    wish = Sampling(max_tokens=100, temperature=3.0)
+    asked = [Generate(messages=(Message("user", (Text("hi"),)),), sampling=wish, sample=n) for n in range(20)]
+    settings = HFCausalOptions(model=str(tmp_path / "thinker"), device="cpu", threads=1, think_tags=tags)
+    found = [one for one in POOL.ask(HFCausal, settings, asked) if one.reasoning]
+    assert found and not any("<|assistant|>" in one.text and "<|user|>" not in one.text for one in found)

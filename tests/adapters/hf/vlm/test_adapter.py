@@ -222,6 +222,18 @@ def test_too_long_prompt_is_permanent(llava):
     assert found[1].text
 
 
+def test_prompt_that_fills_the_context_is_too_long(llava):
+    short = greedy(QUESTIONS[:1])[0]
+    (first,) = ask(llava, [short])
+    fits, full = (
+        Generate(messages=(Message("user", (*short.messages[0].parts, Text("x" * more))),), sampling=GREEDY)
+        for more in (159 - first.usage.input_tokens, 160 - first.usage.input_tokens)
+    )
+    one, none = ask(llava, [fits, full])
+    assert (one.usage.input_tokens, one.usage.output_tokens) == (159, 1)
+    assert isinstance(none, PermanentError) and none.code == "request.too-long"
+
+
 def test_empty_continuation_is_permanent(llava):
     (error,) = ask(llava, [Likelihood(prompt=about("Who?"), continuations=("",))])
     assert isinstance(error, PermanentError)
