@@ -18,7 +18,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from ..contracts.files import replaced_whole
-from .bulk import batched
+from .bulk import batched, table_of
 from .content import (
     ContentDigest,
     Facts,
@@ -35,6 +35,7 @@ from .content import (
 from .crew import crew
 from .reading import RunRow
 from .store import Store
+from .tables import RunTrial
 
 FORMAT = 2
 """Format 1 has no head."""
@@ -96,7 +97,10 @@ def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exp
         DataError: the run is damaged.
     """
     with replaced_whole(path, "Name another with --out.") as beside:
-        with crew(store, processes) as readers, zipfile.ZipFile(beside, "x") as archive:
+        with (
+            crew(store, processes, size=lambda here: _trials(here, run)) as readers,
+            zipfile.ZipFile(beside, "x") as archive,
+        ):
             head = ensure_sound(readers.connection, run).hex()
             counts, absent = _Writer(archive, head).write(RunContent(readers, run))
         with beside.open("rb") as written:
@@ -110,7 +114,7 @@ class _Frame(NamedTuple):
     packed: bytes
     """As they are added to the digest of the content."""
     parquet: bytes
-    count: int
+    rows: int
 
 
 class _Writer:
@@ -157,7 +161,7 @@ class _Writer:
         for number, frame in enumerate(frames):
             digest.add_packed(frame.packed)
             self._member(f"{kind}/{number:05}.parquet", frame.parquet)
-            count += frame.count
+            count += frame.rows
         return count
 
     def _pictures(self, pictures: Iterator[Picture]) -> dict[str, str]:
@@ -177,6 +181,11 @@ class _Writer:
         info.create_system = 3  # a fixed value, since zip files record the system
         self._archive.writestr(info, data)
         self._digests[name] = hashlib.sha256(data).hexdigest()
+
+
+def _trials(connection: sa.Connection, run: RunRow) -> int:
+    table = table_of(RunTrial)
+    return connection.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run.id)) or 0
 
 
 def _exchanges(connection: sa.Connection, numbers: Sequence[int]) -> _Frame:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ..contracts.canonical import request_key
 from .bulk import LOOKUP, batched, plain_rows, table_of
-from .crew import KEPT, Crew
+from .crew import Crew
 from .evidence import answer_digest, bytewise, plan_order
+from .helpers import KEPT
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in, names_image, stream_texts
 from .reading import RunRow, damaged

@@ -8,7 +8,8 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -22,11 +23,12 @@ import sqlalchemy as sa
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
-from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
+from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, WAITING, Head
 from .chunks import Chunks
-from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, rename
+from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, packed, rename
 from .crew import Crew
 from .evidence import VERSION, answer_digest, trial_digest
+from .helpers import EACH, Team, team
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
 from .reading import RunRow, runs_of
 from .snapshots import snapshot
@@ -52,6 +54,16 @@ class Imported(NamedTuple):
     exchanges: int
     """Number of new exchanges."""
     images: int
+
+
+class Member(NamedTuple):
+    """A table of a bundle, as it is in the file."""
+
+    path: str
+    """The bundle."""
+    kind: str
+    name: str
+    data: bytes
 
 
 class Bundle:
@@ -89,11 +101,18 @@ class Bundle:
         found = self._decode("identities.json", dict[str, dict[str, Any]])
         return [(self._hex(name), msgspec.json.encode(value, order="sorted").decode()) for name, value in found.items()]
 
+    def members(self, kind: str) -> Iterator[Member]:
+        """Yield the members with rows of a kind, one at a time."""
+        for name in self._names(kind):
+            yield Member(str(self.path), kind, name, self._read(name))
+
+    def most(self, kind: str) -> int:
+        """Return how many rows of a kind there can be at most."""
+        return MEMBER_ROWS * len(self._names(kind))
+
     def rows(self, kind: str) -> Iterator[list[Any]]:
         """Yield the rows of a kind, in parts."""
-        for name in self._names(rf"{kind}/.*"):
-            frame = self._frame(name, SCHEMAS[kind])
-            yield [_ROWS[kind](*row) for row in frame.iter_rows()]
+        return map(rows_of, self.members(kind))
 
     def pictures(self) -> Iterator[Picture]:
         """Yield the images."""
@@ -108,8 +127,8 @@ class Bundle:
             raise self._fault(f"it has unknown members: {_some(odd)}", "bundle.members")
         if twice := [name for name, times in Counter(names).items() if times > 1]:
             raise self._fault(f"it has duplicate members: {_some(twice)}", "bundle.members")
-        packed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
-        if packed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
+        compressed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
+        if compressed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
             raise self._fault(
                 "its members are compressed, or larger than the file itself. A bundle stores them as is",
                 "bundle.compressed",
@@ -138,24 +157,8 @@ class Bundle:
         if self.head.format > 1 and not re.fullmatch("[0-9a-f]{64}", self.head.head):
             raise self._fault(f"bundle.json has the head {self.head.head[:80]!r}", "bundle.content")
 
-    def _names(self, pattern: str) -> list[str]:
-        return sorted(name for name in self._archive.namelist() if re.fullmatch(pattern, name))
-
-    def _frame(self, name: str, schema: dict[str, Any]) -> pl.DataFrame:
-        data = BytesIO(self._read(name))
-        try:
-            # The metadata is checked first, because a few bytes can encode an unlimited number of rows.
-            height = pl.scan_parquet(data).select(pl.len()).collect().item()
-            if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
-                raise self._fault(f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
-            data.seek(0)
-            frame = pl.read_parquet(data)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise self._fault(f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
-        # A trial without an answer has no exchange; all other cells are required.
-        if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
-            raise self._fault(f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
-        return frame
+    def _names(self, kind: str) -> list[str]:
+        return sorted(name for name in self._archive.namelist() if name.startswith(f"{kind}/"))
 
     def _decode(self, name: str, kind: Any) -> Any:
         try:
@@ -186,13 +189,35 @@ class Bundle:
             raise self._fault(f"identities.json has the digest {text[:80]!r}", "bundle.content") from None
 
     def _fault(self, problem: str, code: str) -> DataError:
-        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
+        return _fault(self.path, problem, code)
 
 
-def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
+def rows_of(member: Member) -> list[Any]:
+    """Return the rows of a member.
+
+    Raises:
+        DataError: it is not a table that a bundle has.
+    """
+    path, kind, name, data = member
+    try:
+        # The metadata is checked first, because a few bytes can encode an unlimited number of rows.
+        height = pl.scan_parquet(BytesIO(data)).select(pl.len()).collect().item()
+        if height > MEMBER_ROWS or pl.read_parquet_schema(BytesIO(data)) != SCHEMAS[kind]:
+            raise _fault(path, f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
+        frame = pl.read_parquet(BytesIO(data))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _fault(path, f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
+    # A trial without an answer has no exchange; all other cells are required.
+    if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
+        raise _fault(path, f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
+    return [_ROWS[kind](*row) for row in frame.iter_rows()]
+
+
+def import_bundle(store: Store, bundle: Bundle, name: str | None = None, processes: int = 1) -> Imported:
     """Import a bundle's run, as `name` if given, in chunks; importing it again changes nothing.
 
-    All of it is checked before the first chunk. An import that was cut off goes on when it is begun again.
+    All of it is checked before the first chunk, by at most so many processes. An import that was cut off goes on when
+    it is begun again.
 
     Raises:
         DataError: the bundle is inconsistent, or another run has its name; nothing was imported.
@@ -204,7 +229,8 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Impo
             return Imported(name, False, 0, 0)
     taking = _Taking(bundle)
     ensure_name(name)
-    taking.check()
+    with team(min(processes, bundle.most("exchanges") // EACH) - 1, nullcontext, ()) as helpers:
+        taking.check(Team(helpers))
     with Chunks(store, f"bundle {bundle.head.content} {name}", taking.identities) as chunks:
         taking.take(chunks, name)
         return Imported(name, True, chunks.added["exchanges"], chunks.added["images"])
@@ -220,6 +246,16 @@ def _is_there(here: sa.Connection, bundle: Bundle, name: str) -> bool:
     raise DataError(f"the store has another run {name!r}, with other content. {mend}", code="bundle.run-differs")
 
 
+class _Exchanges(NamedTuple):
+    """Exchanges of a member that was checked."""
+
+    packed: bytes
+    """As they are added to the digest of the content."""
+    keys: bytes
+    answers: bytes
+    """Digests of the answers."""
+
+
 class _Taking:
     """The import of one bundle into a store."""
 
@@ -229,7 +265,7 @@ class _Taking:
         self._head = bytes.fromhex(bundle.head.head) if bundle.head.format > 1 else None
         self.identities = dict(bundle.identities())
 
-    def check(self) -> None:
+    def check(self, readers: Team) -> None:
         """Refuse a bundle that is inconsistent.
 
         Raises:
@@ -239,13 +275,12 @@ class _Taking:
         for model, identity in self.identities.items():
             ensure_identity(model, identity)
         digest.add("identity", self.identities.items())
-        keys, answers = bytearray(), bytearray()
-        for sent in self._bundle.rows("exchanges"):
-            digest.add(KINDS["exchanges"], sent)
-            for row in sent:
-                ensure_whole(row, self.identities)
-                keys += row.key
-                answers += answer_digest(row.key, row.operation, *row[4:])
+        keys, answers, models = bytearray(), bytearray(), frozenset(self.identities)
+        members = ((member, models) for member in self._bundle.members("exchanges"))
+        for part in readers.map(_check_exchanges, members, WAITING):
+            digest.add_packed(part.packed)
+            keys += part.keys
+            answers += part.answers
         last: tuple[bytes, int] = (b"", -1)
         for tried in self._bundle.rows("trials"):
             digest.add(KINDS["trials"], tried)
@@ -303,6 +338,18 @@ class _Taking:
 
     def _changed(self, problem: str, code: str) -> DataError:
         return DataError(f"{self._bundle.path} was changed: {problem}.", code=code)
+
+
+def _check_exchanges(member: Member, models: Container[bytes]) -> _Exchanges:
+    rows: list[Sent] = rows_of(member)
+    for row in rows:
+        ensure_whole(row, models)
+    answers = b"".join(answer_digest(row.key, row.operation, *row[4:]) for row in rows)
+    return _Exchanges(packed(KINDS[member.kind], rows), b"".join(row.key for row in rows), answers)
+
+
+def _fault(path: str | Path, problem: str, code: str) -> DataError:
+    return DataError(f"{path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
 
 
 def _numbered(row: Tried, places: Places) -> Tried:

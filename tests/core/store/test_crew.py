@@ -19,7 +19,7 @@ from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Generation
-from prejudge.core.store import NewExchange, Store, exchange_checks
+from prejudge.core.store import NewExchange, Store, exchange_checks, helpers
 from prejudge.core.store import crew as crews
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.crew import crew
