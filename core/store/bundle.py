@@ -19,20 +19,9 @@ import sqlalchemy as sa
 
 from ..contracts.files import replaced_whole
 from .bulk import batched, table_of
-from .content import (
-    ContentDigest,
-    Facts,
-    Failed,
-    Picture,
-    RunContent,
-    Sent,
-    Tried,
-    ensure_sound,
-    packed,
-    rename,
-    sent_of,
-)
+from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, ensure_sound, packed, rename
 from .crew import crew
+from .reachable import READ
 from .reading import RunRow
 from .store import Store
 from .tables import RunTrial
@@ -40,9 +29,7 @@ from .tables import RunTrial
 FORMAT = 2
 """Format 1 has no head."""
 MEMBER_ROWS = 50_000
-"""Rows per Parquet member."""
-WAITING = 2
-"""Members of each process that may wait for those before, some 40 MB each."""
+"""Rows per Parquet member, of which `READ` are read at a time."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can represent."""
 BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
@@ -108,13 +95,12 @@ def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exp
     return Exported(path, sha256, counts, absent, head)
 
 
-class _Frame(NamedTuple):
-    """Rows as they are in a bundle."""
+class _Rows(NamedTuple):
+    """Rows in two forms."""
 
     packed: bytes
     """As they are added to the digest of the content."""
-    parquet: bytes
-    rows: int
+    frame: pl.DataFrame
 
 
 class _Writer:
@@ -129,15 +115,14 @@ class _Writer:
         self._json("manifest.json", msgspec.json.decode(run.manifest))
         self._json("identities.json", {key.hex(): msgspec.json.decode(text) for key, text in identities})
         digest.add("identity", identities)
-        trials = batched((tried for some in content.trials() for tried in some), MEMBER_ROWS)
-        failures = batched(content.failures(), MEMBER_ROWS)
+        trials = (tried for some in content.trials() for tried in some)
         parts = {
-            "exchanges": content.exchanges(_exchanges, MEMBER_ROWS, WAITING),
-            "trials": (_frame("trials", rows) for rows in trials),
-            "attempts": (_frame("attempts", rows) for rows in failures),
+            "exchanges": content.exchanges(_exchanges),
+            "trials": (_rows("trials", rows) for rows in batched(trials, READ)),
+            "attempts": (_rows("attempts", rows) for rows in batched(content.failures(), READ)),
         }
-        for kind, frames in parts.items():
-            counts[kind] = self._frames(kind, frames, digest)
+        for kind, rows in parts.items():
+            counts[kind] = self._tables(kind, rows, digest)
         kept = self._pictures(content.pictures())
         digest.add("picture", kept.items())
         counts["images"] = len(kept)
@@ -154,14 +139,17 @@ class _Writer:
         )
         self._json("bundle.json", head)
         self._json("digests.json", dict(sorted(self._digests.items())))
-        return counts, len(content.images()) - len(kept)
+        return counts, len(content.images) - len(kept)
 
-    def _frames(self, kind: str, frames: Iterable[_Frame], digest: ContentDigest) -> int:
+    def _tables(self, kind: str, parts: Iterable[_Rows], digest: ContentDigest) -> int:
         count = 0
-        for number, frame in enumerate(frames):
-            digest.add_packed(frame.packed)
-            self._member(f"{kind}/{number:05}.parquet", frame.parquet)
-            count += frame.rows
+        for number, some in enumerate(batched(parts, MEMBER_ROWS // READ)):
+            for part in some:
+                digest.add_packed(part.packed)
+            frame, buffer = pl.concat([part.frame for part in some], rechunk=True), BytesIO()
+            frame.write_parquet(buffer)
+            self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
+            count += frame.height
         return count
 
     def _pictures(self, pictures: Iterator[Picture]) -> dict[str, str]:
@@ -188,14 +176,12 @@ def _trials(connection: sa.Connection, run: RunRow) -> int:
     return connection.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run.id)) or 0
 
 
-def _exchanges(connection: sa.Connection, numbers: Sequence[int]) -> _Frame:
-    return _frame("exchanges", sent_of(connection, numbers))
+def _exchanges(rows: Sequence[Sent]) -> _Rows:
+    return _rows("exchanges", rows)
 
 
-def _frame(kind: str, rows: Sequence[Any]) -> _Frame:
-    buffer = BytesIO()
-    pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row").write_parquet(buffer)
-    return _Frame(packed(KINDS[kind], rows), buffer.getvalue(), len(rows))
+def _rows(kind: str, rows: Sequence[Any]) -> _Rows:
+    return _Rows(packed(KINDS[kind], rows), pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row"))
 
 
 KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from .bulk import table_of
-from .helpers import EACH, Helper, Team, team
+from .helpers import Helper, Team, helping
 from .snapshots import snapshot
 from .store import Store
 from .tables import Exchange
@@ -71,12 +71,12 @@ def crew(
     """
     with read(store) as connection:
         try:
-            number = min(processes, size(connection) // EACH) - 1
+            exchanges = size(connection)
         except BROKEN:
-            number = 0  # whoever reads the store says so
+            exchanges = 0  # whoever reads the store says so
         url = store.url.render_as_string(hide_password=False)
-        with team(number, _connected, url, read) as ready:
-            yield Crew(connection, _together(store, connection, ready))
+        with helping(processes, exchanges, _connected, url, read) as helpers:
+            yield Crew(connection, _together(store, connection, helpers))
 
 
 def _together(store: Store, connection: sa.Connection, ready: list[Helper]) -> list[Helper]:

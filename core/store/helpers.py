@@ -162,14 +162,18 @@ class Team:
 
 
 @contextmanager
-def team(number: int, opened: Callable[..., Opened], *given: Any) -> Iterator[list[Helper]]:
-    """Yield so many helpers, but for those that could not open what they need; they end with the block.
+def helping(processes: int, exchanges: int, opened: Callable[..., Opened], *given: Any) -> Iterator[list[Helper]]:
+    """Yield helpers, but for those that could not open what they need; they end with the block.
 
-    Each opens what `opened`, a function of a module, returns for the values given.
+    Args:
+        processes: how many there may be, this one among them.
+        exchanges: how many there are to read, for which fewer processes may do.
+        opened: what each opens; a function of a module.
+        given: its values.
     """
     helpers = list[Helper]()
     try:
-        for _ in range(number):
+        while len(helpers) + 1 < min(processes, exchanges // EACH):
             helpers.append(Helper(opened, *given))
         yield [helper for helper in helpers if helper.answers()]
     finally:
@@ -188,22 +192,32 @@ def _tasks(work: Callable[..., Any], every: Iterable[tuple[Any, ...]]) -> Iterat
 
 
 def _serve(pipe: Connection, opened: Callable[..., Opened], given: tuple[Any, ...]) -> None:
-    """Be a helper, until the other end of the pipe is closed: also if the process there was killed."""
-    tasks: SimpleQueue[Any] = SimpleQueue()
-    # Tasks are taken while one is done: else a large one, and a large result, would wait for each other forever.
-    Thread(target=_take, args=(pipe, tasks), daemon=True).start()
+    """Be a helper, until the other end of the pipe is closed: also if the process there was killed.
+
+    Tasks and results are passed on while one is done. Else a large task and a large result would wait for each other
+    forever, and a helper for whoever is not ready to take its result.
+    """
+    tasks, results = SimpleQueue[Any](), SimpleQueue[Any]()
+    Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
+    Thread(target=_send, args=(pipe, results), daemon=True).start()
     with suppress(OSError, StoreError), opened(*given) as before:
-        pipe.send((True, None))
+        results.put((True, None))
         while (task := tasks.get()) is not None:
             work, values = task
-            pipe.send(_result(work, (*before, *values)))
+            results.put(_result(work, (*before, *values)))
 
 
-def _take(pipe: Connection, tasks: SimpleQueue[Any]) -> None:
+def _receive(pipe: Connection, tasks: SimpleQueue[Any]) -> None:
     with suppress(EOFError, OSError):
         while True:
             tasks.put(pipe.recv())
     tasks.put(None)
+
+
+def _send(pipe: Connection, results: SimpleQueue[Any]) -> None:
+    with suppress(OSError):
+        while True:
+            pipe.send(results.get())
 
 
 def _result(work: Callable[..., Any], values: tuple[Any, ...]) -> tuple[bool, Any]:

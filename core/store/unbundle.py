@@ -23,13 +23,14 @@ import sqlalchemy as sa
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
-from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, WAITING, Head
+from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .chunks import Chunks
 from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, packed, rename
 from .crew import Crew
 from .evidence import VERSION, answer_digest, trial_digest
-from .helpers import EACH, Team, team
+from .helpers import Team, helping
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
+from .reachable import READ
 from .reading import RunRow, runs_of
 from .snapshots import snapshot
 from .store import Store
@@ -54,16 +55,6 @@ class Imported(NamedTuple):
     exchanges: int
     """Number of new exchanges."""
     images: int
-
-
-class Member(NamedTuple):
-    """A table of a bundle, as it is in the file."""
-
-    path: str
-    """The bundle."""
-    kind: str
-    name: str
-    data: bytes
 
 
 class Bundle:
@@ -101,18 +92,17 @@ class Bundle:
         found = self._decode("identities.json", dict[str, dict[str, Any]])
         return [(self._hex(name), msgspec.json.encode(value, order="sorted").decode()) for name, value in found.items()]
 
-    def members(self, kind: str) -> Iterator[Member]:
-        """Yield the members with rows of a kind, one at a time."""
-        for name in self._names(kind):
-            yield Member(str(self.path), kind, name, self._read(name))
+    def rows(self, kind: str) -> Iterator[list[Any]]:
+        """Yield the rows of a kind, in parts."""
+        return (_rows(kind, frame) for frame in self.frames(kind))
+
+    def frames(self, kind: str) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a kind as tables, one at a time."""
+        return (self._frame(name, SCHEMAS[kind]) for name in self._names(rf"{kind}/.*"))
 
     def most(self, kind: str) -> int:
         """Return how many rows of a kind there can be at most."""
-        return MEMBER_ROWS * len(self._names(kind))
-
-    def rows(self, kind: str) -> Iterator[list[Any]]:
-        """Yield the rows of a kind, in parts."""
-        return map(rows_of, self.members(kind))
+        return MEMBER_ROWS * len(self._names(rf"{kind}/.*"))
 
     def pictures(self) -> Iterator[Picture]:
         """Yield the images."""
@@ -157,8 +147,24 @@ class Bundle:
         if self.head.format > 1 and not re.fullmatch("[0-9a-f]{64}", self.head.head):
             raise self._fault(f"bundle.json has the head {self.head.head[:80]!r}", "bundle.content")
 
-    def _names(self, kind: str) -> list[str]:
-        return sorted(name for name in self._archive.namelist() if name.startswith(f"{kind}/"))
+    def _names(self, pattern: str) -> list[str]:
+        return sorted(name for name in self._archive.namelist() if re.fullmatch(pattern, name))
+
+    def _frame(self, name: str, schema: dict[str, Any]) -> pl.DataFrame:
+        data = BytesIO(self._read(name))
+        try:
+            # The metadata is checked first, because a few bytes can encode an unlimited number of rows.
+            height = pl.scan_parquet(data).select(pl.len()).collect().item()
+            if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
+                raise self._fault(f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
+            data.seek(0)
+            frame = pl.read_parquet(data)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self._fault(f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
+        # A trial without an answer has no exchange; all other cells are required.
+        if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
+            raise self._fault(f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
+        return frame
 
     def _decode(self, name: str, kind: Any) -> Any:
         try:
@@ -189,28 +195,7 @@ class Bundle:
             raise self._fault(f"identities.json has the digest {text[:80]!r}", "bundle.content") from None
 
     def _fault(self, problem: str, code: str) -> DataError:
-        return _fault(self.path, problem, code)
-
-
-def rows_of(member: Member) -> list[Any]:
-    """Return the rows of a member.
-
-    Raises:
-        DataError: it is not a table that a bundle has.
-    """
-    path, kind, name, data = member
-    try:
-        # The metadata is checked first, because a few bytes can encode an unlimited number of rows.
-        height = pl.scan_parquet(BytesIO(data)).select(pl.len()).collect().item()
-        if height > MEMBER_ROWS or pl.read_parquet_schema(BytesIO(data)) != SCHEMAS[kind]:
-            raise _fault(path, f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
-        frame = pl.read_parquet(BytesIO(data))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _fault(path, f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
-    # A trial without an answer has no exchange; all other cells are required.
-    if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
-        raise _fault(path, f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
-    return [_ROWS[kind](*row) for row in frame.iter_rows()]
+        return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
 
 
 def import_bundle(store: Store, bundle: Bundle, name: str | None = None, processes: int = 1) -> Imported:
@@ -229,7 +214,7 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None, process
             return Imported(name, False, 0, 0)
     taking = _Taking(bundle)
     ensure_name(name)
-    with team(min(processes, bundle.most("exchanges") // EACH) - 1, nullcontext, ()) as helpers:
+    with helping(processes, bundle.most("exchanges"), nullcontext, ()) as helpers:
         taking.check(Team(helpers))
     with Chunks(store, f"bundle {bundle.head.content} {name}", taking.identities) as chunks:
         taking.take(chunks, name)
@@ -247,7 +232,7 @@ def _is_there(here: sa.Connection, bundle: Bundle, name: str) -> bool:
 
 
 class _Exchanges(NamedTuple):
-    """Exchanges of a member that was checked."""
+    """Exchanges that were checked."""
 
     packed: bytes
     """As they are added to the digest of the content."""
@@ -276,8 +261,8 @@ class _Taking:
             ensure_identity(model, identity)
         digest.add("identity", self.identities.items())
         keys, answers, models = bytearray(), bytearray(), frozenset(self.identities)
-        members = ((member, models) for member in self._bundle.members("exchanges"))
-        for part in readers.map(_check_exchanges, members, WAITING):
+        parts = ((part, models) for frame in self._bundle.frames("exchanges") for part in frame.iter_slices(READ))
+        for part in readers.map(_check_exchanges, parts):
             digest.add_packed(part.packed)
             keys += part.keys
             answers += part.answers
@@ -340,16 +325,16 @@ class _Taking:
         return DataError(f"{self._bundle.path} was changed: {problem}.", code=code)
 
 
-def _check_exchanges(member: Member, models: Container[bytes]) -> _Exchanges:
-    rows: list[Sent] = rows_of(member)
+def _check_exchanges(frame: pl.DataFrame, models: Container[bytes]) -> _Exchanges:
+    rows: list[Sent] = _rows("exchanges", frame)
     for row in rows:
         ensure_whole(row, models)
     answers = b"".join(answer_digest(row.key, row.operation, *row[4:]) for row in rows)
-    return _Exchanges(packed(KINDS[member.kind], rows), b"".join(row.key for row in rows), answers)
+    return _Exchanges(packed(KINDS["exchanges"], rows), b"".join(row.key for row in rows), answers)
 
 
-def _fault(path: str | Path, problem: str, code: str) -> DataError:
-    return DataError(f"{path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
+def _rows(kind: str, frame: pl.DataFrame) -> list[Any]:
+    return [_ROWS[kind](*row) for row in frame.iter_rows()]
 
 
 def _numbered(row: Tried, places: Places) -> Tried:
