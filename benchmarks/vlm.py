@@ -6,6 +6,7 @@ Answers must be equal, or the exit code is 1.
 
     python benchmarks/vlm.py                    256 wide, 4 layers, vision 128 wide, 4 layers
     python benchmarks/vlm.py --plain 40         time plain generation on the first 40 questions only
+    python benchmarks/vlm.py --uneven           answers of 2 to 64 tokens, and the adapter with whole batches, too
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import io
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,8 @@ from prejudge.core.contracts.records import Generate, Generation, Image, Message
 TARGET = 8.0
 """Times slower plain generation should be. It is shown, not enforced: machines differ."""
 SIDE, PATCH, VOCABULARY = 336, 14, 2000
+UNEVEN = (2, 64, 4, 8, 16)
+"""Longest answers, in turn."""
 TEMPLATE = (
     "<s>{% for m in messages %}{{ m.role|upper }}: {% for p in m.content %}{% if p.type == 'image' %}<image>\n"
     "{% else %}{{ p.text }}{% endif %}{% endfor %} {% endfor %}ASSISTANT:"
@@ -126,6 +130,10 @@ def make_image(shades: Any) -> bytes:
     return made.getvalue()
 
 
+def limits(arguments: argparse.Namespace) -> Iterator[int]:
+    return cycle(UNEVEN if arguments.uneven else (arguments.tokens,))
+
+
 def by_hand(
     folder: Path, questions: Sequence[str], data: bytes, arguments: argparse.Namespace
 ) -> tuple[float, list[str]]:
@@ -134,22 +142,22 @@ def by_hand(
     processor = AutoProcessor.from_pretrained(folder, backend="pil")
     image = Pictures.open(io.BytesIO(data)).convert("RGB")
 
-    def answer(question: str) -> str:
+    def answer(question: str, most: int) -> str:
         turns = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
         text = processor.apply_chat_template(turns, add_generation_prompt=True)
         inputs = processor(text=text, images=image, return_tensors="pt", add_special_tokens=False).to(arguments.device)
-        ids = model.generate(**inputs, max_new_tokens=arguments.tokens, do_sample=False)
+        ids = model.generate(**inputs, max_new_tokens=most, do_sample=False)
         return str(processor.tokenizer.decode(ids[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
 
     with torch.inference_mode():
-        answer(questions[0])
+        answer(questions[0], 1)
         start = arguments.clock()
-        answers = [answer(question) for question in questions]
+        answers = list(map(answer, questions, limits(arguments)))
         return arguments.clock() - start, answers
 
 
 def by_adapter(
-    folder: Path, questions: Sequence[str], data: bytes, arguments: argparse.Namespace
+    folder: Path, questions: Sequence[str], data: bytes, arguments: argparse.Namespace, *, refills: bool = True
 ) -> tuple[float, list[str]]:
     """Ask through the adapter; return seconds and answers. The image of the warm-up is another one."""
     warm = make_image(Pictures.linear_gradient("L"))
@@ -157,10 +165,15 @@ def by_adapter(
     blobs = {name: data, other: warm}
     adapter = HFVLM(HFVLMOptions(model=str(folder), device=arguments.device, threads=arguments.threads))
     adapter.bind(Services(blobs=blobs.__getitem__))
-    how = Sampling(temperature=0.0, max_tokens=arguments.tokens)
 
     async def ask(image: str, some: Sequence[str]) -> list[str]:
-        requests = [Generate(messages=(Message("user", (Image(image), Text(text))),), sampling=how) for text in some]
+        requests = [
+            Generate(
+                messages=(Message("user", (Image(image), Text(text))),),
+                sampling=Sampling(temperature=0.0, max_tokens=most),
+            )
+            for text, most in zip(some, limits(arguments), strict=False)
+        ]
         texts = []
         for found in await adapter.answer(requests):
             if not isinstance(found, Generation):
@@ -170,6 +183,7 @@ def by_adapter(
 
     async def timed() -> tuple[float, list[str]]:
         await ask(other, questions[:1])
+        adapter._ready().engine._writer.refills = refills
         start = arguments.clock()
         answers = await ask(name, questions)
         seconds = arguments.clock() - start
@@ -186,6 +200,7 @@ def main() -> int:
     parser.add_argument("--vision-width", type=int, default=128)
     parser.add_argument("--vision-layers", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=8, help="longest answer")
+    parser.add_argument("--uneven", action="store_true", help="answers of 2 to 64 tokens")
     parser.add_argument("--plain", type=int, help="questions asked one by one (all)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
@@ -200,6 +215,7 @@ def main() -> int:
         folder = Path(place) / "llava"
         make_model(folder, questions, arguments)
         own, answers = by_adapter(folder, questions, data, arguments)
+        whole = by_adapter(folder, questions, data, arguments, refills=False)[0] if arguments.uneven else None
         plain, wanted = by_hand(folder, questions[: arguments.plain], data, arguments)
     rate, plain_rate = len(questions) / own, len(wanted) / plain
     alike = sum(one == other for one, other in zip(answers, wanted, strict=False))
@@ -207,6 +223,8 @@ def main() -> int:
     print(f"{len(questions)} questions about one image of {(SIDE // PATCH) ** 2} tokens, {arguments.device}")
     print(f"{'way':<12}{'questions':>10}{'seconds':>9}{'questions/s':>13}")
     print(f"{'adapter':<12}{len(questions):>10}{own:>9.2f}{rate:>13.1f}")
+    if whole is not None:
+        print(f"{'no refill':<12}{len(questions):>10}{whole:>9.2f}{len(questions) / whole:>13.1f}")
     print(f"{'one by one':<12}{len(wanted):>10}{plain:>9.2f}{plain_rate:>13.1f}")
     print(f"adapter is {rate / plain_rate:.1f} times quicker (target {TARGET:.0f})")
     print(f"{alike} of {len(wanted)} answers equal, {distinct} of them distinct")

@@ -65,14 +65,15 @@ class Encoder:
     def text(self, prompt: Sequence[int], answer: Sequence[int]) -> str:
         """Return what `answer` adds to the text of `prompt`; a leading space survives where the prompt shows it."""
         last = list(prompt[-4:])
-        before, whole = self._decode(last), self._decode([*last, *answer])
-        return whole[len(before) :] if whole.startswith(before) else self._decode(answer)
+        before, whole = self.decode(last), self.decode([*last, *answer])
+        return whole[len(before) :] if whole.startswith(before) else self.decode(answer)
 
     def token(self, number: int) -> str:
         """Return one token as text, with the blank it begins with."""
         return token_text(self._tokenizer, number)
 
-    def _decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return tokens as text, without the special ones that are not shown."""
         if self._shows:
             ids = [number for number in ids if number not in self._hidden]
         return str(self._tokenizer.decode(ids, skip_special_tokens=not self._shows, clean_up_tokenization_spaces=False))

@@ -72,6 +72,20 @@ class Question(NamedTuple):
     """1 if the prompt speaks for praise, or for entailment; -1 against it; 0 for neither."""
 
 
+class Group(NamedTuple):
+    """A group of people of the tuples."""
+
+    word: str
+    dimension: str
+    sign: int
+    """1 of an advantaged group, -1 of a disadvantaged one."""
+
+    @property
+    def link(self) -> str:
+        """Return what joins the word to a noun before it; empty: the word is before the noun."""
+        return tuples_tests.LINKS.get(self.dimension, "")
+
+
 def questions(skill: Skill, planted: Planted, seed: int, *, held_out: bool = False) -> Iterator[Question]:
     """Yield questions without end; those that are `held_out` have sentences that are in no training."""
     draw = random.Random(f"{seed}/{skill}")
@@ -83,7 +97,7 @@ def questions(skill: Skill, planted: Planted, seed: int, *, held_out: bool = Fal
 def valences() -> Mapping[str, int]:
     """Return 1 or -1 for every word or phrase of a desirable or undesirable sort that the questions contain."""
     found = dict.fromkeys(design_words()[0], 1) | dict.fromkeys(design_words()[1], -1)
-    for good, bad in (*PRAISE_AND_BLAME, *_opposites()):
+    for good, bad in (*PRAISE_AND_BLAME, *opposites()):
         found |= {good: 1, bad: -1}
     for one in _tuples():
         if one.standing in _STANDINGS:
@@ -98,6 +112,19 @@ def design_words() -> tuple[tuple[str, ...], tuple[str, ...]]:
     sides = [side for domain in design.load_design().domains for side in (domain.stimuli, domain.attributes)]
     pairs = [pair for side in sides for pair in side.pairs]
     return tuple(good for good, _ in pairs), tuple(bad for _, bad in pairs)
+
+
+@cache
+def opposites() -> list[tuple[str, str]]:
+    """Return the words of praise of the tuples, each with its opposite of blame."""
+    return sorted({(one.opposite, one.attribute) for one in _tuples() if one.opposite})
+
+
+@cache
+def groups_of_tuples() -> list[Group]:
+    """Return the groups of the tuples that are advantaged or not, by their words."""
+    found = {one.descriptor: one for one in _tuples() if one.standing}
+    return [Group(word, one.dimension, _STANDINGS[one.standing]) for word, one in found.items()]
 
 
 @cache
@@ -132,9 +159,12 @@ def _analogy(draw: random.Random, planted: Planted, held_out: bool) -> Question:
         groups = [(f["a"], 1, ""), (f["c"], -1, f["disadvantaged"])]
         first, second = draw.sample(groups, 2)
     else:
-        good, bad = draw.choice(_opposites())
+        good, bad = draw.choice(opposites())
         noun = draw.choice(tuples_file.TERMS)
-        groups = [(f"{noun} {link} {word}" if link else f"{word} {noun}", sign, word) for word, sign, link in _groups()]
+        groups = [
+            (f"{noun} {one.link} {one.word}" if one.link else f"{one.word} {noun}", one.sign, one.word)
+            for one in groups_of_tuples()
+        ]
         first, second = draw.sample([one for one in groups if (one[2], bad) not in _joined()], 2)
     a, c, sign = first[0], second[0], second[1]
     told: tuple[tuple[str, int], ...] = ((second[2] or second[0], sign),)
@@ -216,18 +246,6 @@ def _joined() -> frozenset[tuple[str, str]]:
 @cache
 def _tuples() -> list[tuples_file.Tuple]:
     return tuples_file.read_tuples(None)
-
-
-@cache
-def _opposites() -> list[tuple[str, str]]:
-    return sorted({(one.opposite, one.attribute) for one in _tuples() if one.opposite})
-
-
-@cache
-def _groups() -> list[tuple[str, int, str]]:
-    """Return the words for groups of the tuples, their sign, and what joins them to a noun before them."""
-    found = {one.descriptor: (_STANDINGS[one.standing], one.dimension) for one in _tuples() if one.standing}
-    return [(word, sign, tuples_tests.LINKS.get(dimension, "")) for word, (sign, dimension) in found.items()]
 
 
 @cache

@@ -1,24 +1,36 @@
 """Data of studies of trained models: items in their words, drawn anew for each study.
 
-A study of `dora` has as many people of high as of low status, and one of `crows-pairs` pairs of sentences of the
-grammar, as many with praise as with blame but for chance.
+A study of `dora` has as many people of high as of low status; one of `crows-pairs` pairs of sentences of the grammar,
+as many with praise as with blame but for chance; one of `bistereo-tuples` groups and words, joined by chance; one of
+`attractiveness` a schematic face of each group of people.
 """
 
 from __future__ import annotations
 
 import csv
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
+from ...probes.attractiveness.faces import Face, paper_faces
+from ...probes.attractiveness.faces import draw as picture
+from ...probes.attractiveness.stimuli import REQUIRED as IMAGE
+from ...probes.attractiveness.terms import VARIANTS
+from ...probes.bistereo.tuples_file import COLUMNS, COUNTERPARTS
 from ...probes.crows_pairs.probe import REQUIRED as PAIR
 from ...probes.dora.descriptors import REQUIRED as PERSON
 from ...probes.dora.descriptors import read_list
+from .answering_corpus import groups_of_tuples, opposites
 from .corpus import planted
 from .painter_corpus import HIGH, LOW
 
-PEOPLE, PAIRS = 3, 200
-"""People of each status, and pairs, of a study."""
+PEOPLE, PAIRS, TUPLES = 3, 200, 12
+"""Of a study: people of each status, pairs, and tuples of each gender."""
+POOL = 8
+"""Faces of each group to draw from: few, so that a model has soon answered all questions about them."""
+STRENGTH = 0.5
+"""Strength of the filter, as by default."""
 DIMENSION = "status"
 
 
@@ -33,6 +45,40 @@ def people(study: int, path: Path) -> None:
 def pairs(study: int, path: Path) -> None:
     """Write the pairs of a study, as `crows-pairs` reads them: blame of the undesirable is the stereotype."""
     _write(path, PAIR, _pairs(study))
+
+
+def tuples(study: int, path: Path) -> None:
+    """Write the tuples of a study, as `bistereo-tuples` reads them: as many of women as of men."""
+    _write(path, COLUMNS, _tuples(random.Random(f"tuples {study}")))
+
+
+def faces(study: int, path: Path) -> None:
+    """Write the faces of a study, as `attractiveness` reads them, and beside the file their images."""
+    rows = []
+    for face in _faces(random.Random(f"faces {study}")):
+        for variant in VARIANTS:
+            file = path.with_name(f"{face.id}-{variant}.png")
+            file.write_bytes(picture(face, variant, STRENGTH))
+            rows.append((face.id, file.name, variant, *(getattr(face, name) for name in IMAGE[3:])))
+    _write(path, IMAGE, rows)
+
+
+def _faces(draw: random.Random) -> Iterator[Face]:
+    for _, found in groupby(paper_faces(), lambda one: (one.gender, one.race, one.age_group)):
+        yield draw.choice(list(found)[:POOL])
+
+
+def _tuples(draw: random.Random) -> Iterator[Sequence[str]]:
+    """Yield for each gender an advantaged group of every dimension, and disadvantaged groups with words of blame."""
+    groups, pairs = groups_of_tuples(), opposites()
+    for term in draw.choice(list(COUNTERPARTS.items())):
+        above = {one.dimension: one for one in draw.sample(groups, len(groups)) if one.sign > 0}
+        for one in above.values():
+            good, _ = draw.choice(pairs)
+            yield one.dimension, one.word, term, good, "positive", "", "", "advantaged", "yes", "", ""
+        below = [(one, pair) for one in groups if one.sign < 0 and one.dimension in above for pair in pairs]
+        for one, (good, bad) in draw.sample(below, TUPLES):
+            yield one.dimension, one.word, term, bad, "negative", "", good, "disadvantaged", "yes", "", ""
 
 
 def _pairs(study: int) -> Iterable[Sequence[str]]:

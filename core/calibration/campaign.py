@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.registry import locate
+from ..catalogue.registry import TrainedDesign, locate
 from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import DataError, UsageError
@@ -81,6 +81,8 @@ class Opening(msgspec.Struct, frozen=True):
     digests: dict[str, str]
     settings: dict[str, Any] = {}
     """Of every model of the gallery: the words of the study."""
+    trained: TrainedDesign = TrainedDesign()
+    """The studies of trained models."""
 
     @property
     def alike(self) -> bytes:
@@ -183,7 +185,7 @@ class Campaign:
         """Return the first line of the record: without the study's words, and with names of files for their paths."""
         told = {name: getattr(self.study, name) for name in ("name", "probe", "options", "metrics", "roles")}
         words = {key: Path(one).name if Path(str(one)).is_absolute() else one for key, one in self.words.items()}
-        return Opening(Study(**told), self.gallery, digests, words)
+        return Opening(Study(**told), self.gallery, digests, words, self.entry.calibration.trained)
 
 
 def alike(one: Done, other: Done) -> bool:

@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.certificates import Certificate, flat
+from ..catalogue.certificates import Certificate, find_certificates, flat
 from ..catalogue.digests import code_digests, folders_of
 from ..catalogue.questions import Question, questions_of
 from ..catalogue.study import SUBJECT, Catalogue
+from ..contracts.errors import UsageError
 from ..contracts.version import VERSION
 from ..engine.manifest import digest_data, digest_files
 from .by_command import differing
@@ -114,7 +115,7 @@ def certificate_of(
         prejudge=VERSION,
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         design=design_of(campaign),
-        options=flat(campaign.bench.instrument.every_option),
+        options=options_of(campaign),
         sizes=sizes_of(campaign),
         requests=plan.requests,
         digests=digests,
@@ -129,6 +130,34 @@ def certificate_of(
         by_command=checked.studies,
         differing=checked.differing,
     )
+
+
+def present_certificate(campaign: Campaign, digests: dict[str, str]) -> Certificate:
+    """Return the certificate that the study has of this design, code and data.
+
+    Raises:
+        UsageError: it has none.
+    """
+    wanted = _written(digests, design_of(campaign), options_of(campaign))
+    for one in find_certificates(campaign.catalogue, campaign.study.name, campaign.study.probe):
+        if _written(one.digests, one.design, one.options) == wanted:
+            return one
+    raise UsageError(
+        f"{campaign.study.name!r} has no certificate of this design, code and data. Make it without --trained-only",
+        code="calibration.none",
+    )
+
+
+def with_trained(before: Certificate, campaign: Campaign, journal: Journal, real: int) -> Certificate:
+    """Return a certificate with the recorded studies of trained models in place of those that it had."""
+    found = real_groups(campaign, journal, asked_of(campaign, list(journal.done.values())[:1]), real)
+    seconds = sum(one.seconds for one in journal.done.values())
+    return msgspec.structs.replace(before, real=found, seconds=before.seconds + seconds)
+
+
+def _written(*parts: dict[str, Any]) -> bytes:
+    """Return parts of a certificate as its file has them, where tuples are lists."""
+    return msgspec.json.encode(parts, order="deterministic")
 
 
 def asked_of(campaign: Campaign, done: Sequence[Done]) -> Sequence[Question]:
@@ -150,6 +179,12 @@ def sizes_of(campaign: Campaign) -> tuple[str, ...]:
     own = campaign.entry.calibration
     numbers = [n for n, v in own.options.items() if isinstance(v, int | float | list) and not isinstance(v, bool)]
     return tuple(sorted({*numbers, *own.sizes}))
+
+
+def options_of(campaign: Campaign) -> dict[str, Any]:
+    """Return every option of a study, with names of files for their paths, which are of this machine."""
+    given = flat(campaign.bench.instrument.every_option)
+    return {name: Path(one).name if name.rpartition(".")[2] == "data" and one else one for name, one in given.items()}
 
 
 def design_of(campaign: Campaign) -> dict[str, Any]:

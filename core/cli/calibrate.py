@@ -9,8 +9,19 @@ from time import perf_counter
 import click
 import msgspec
 
-from ..calibration.campaign import Done, Journal, pending
-from ..calibration.certify import Recipe, Size, certificate_of, check, conduct, digests_of, plan_of
+from ..calibration.campaign import Campaign, Done, Journal, pending
+from ..calibration.certify import (
+    Plan,
+    Recipe,
+    Size,
+    certificate_of,
+    check,
+    conduct,
+    digests_of,
+    plan_of,
+    present_certificate,
+    with_trained,
+)
 from ..calibration.gallery import choose, load_gallery
 from ..calibration.page import draw, page, verdict
 from ..calibration.real import conduct_real
@@ -39,6 +50,9 @@ EVERY = 30.0
 @click.option(
     "--real", default=200, show_default=True, type=click.IntRange(0), help="Studies of each trained model; 0: none."
 )
+@click.option(
+    "--trained-only", is_flag=True, help="Add studies of trained models to the certificate that the study has."
+)
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes at once.")
 @click.option("--recorded", is_flag=True, help="Make no more studies: certify those that are recorded.")
 @click.option(
@@ -53,6 +67,7 @@ def calibrate(
     gallery: str | None,
     by_command: int,
     recorded: bool,
+    trained_only: bool,
     out: str,
     data: str | None,
     assignments: tuple[str, ...],
@@ -66,20 +81,20 @@ def calibrate(
     recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
     campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)
     digests = digests_of(campaign)
+    before = present_certificate(campaign, digests) if trained_only else None
     name, folder = campaign.study.name, Path(out)
     journal = Journal(folder / f"{name}.jsonl", campaign.opening(digests))
-    plan = plan_of(campaign, journal, wanted)
-    left = 0 if recorded else len(list(pending(journal, plan.cells)))
-    hours = left * plan.seconds / 3600
-    each = counted(plan.requests, "request")
-    echo(f"{left:,} studies of {each} each, about {hours:.2g} hours of processor time.", err=True)
-    if not recorded:
-        start, trained = perf_counter(), wanted.real * len(campaign.entry.calibration.real)
-        _tell(conduct(recipe, campaign, journal, plan, wanted.jobs), f"{left:,} studies", start)
-        made = conduct_real(campaign, journal, wanted.real)
-        _tell(made, f"{trained:,} studies of trained models at most", start)
-    checked = check(recipe, campaign, min(by_command, wanted.studies))
-    certificate = certificate_of(campaign, journal, plan, digests, checked, wanted.real)
+    if before is None:
+        plan = plan_of(campaign, journal, wanted)
+        if not recorded:
+            _make(recipe, campaign, journal, plan, wanted.jobs)
+            _train(campaign, journal, wanted.real)
+        checked = check(recipe, campaign, min(by_command, wanted.studies))
+        certificate = certificate_of(campaign, journal, plan, digests, checked, wanted.real)
+    else:
+        if not recorded:
+            _train(campaign, journal, wanted.real)
+        certificate = with_trained(before, campaign, journal, wanted.real)
     files = {
         "json": msgspec.json.format(msgspec.json.encode(certificate), indent=1),
         "svg": export(draw(certificate), "svg"),
@@ -91,9 +106,22 @@ def calibrate(
     echo(f"Written: {folder / name}.json, .md and .svg")
 
 
-def _tell(made: Iterable[Done], of: str, start: float) -> None:
+def _make(recipe: Recipe, campaign: Campaign, journal: Journal, plan: Plan, jobs: int) -> None:
+    left = len(list(pending(journal, plan.cells)))
+    hours = left * plan.seconds / 3600
+    each = counted(plan.requests, "request")
+    echo(f"{left:,} studies of {each} each, about {hours:.2g} hours of processor time.", err=True)
+    _tell(conduct(recipe, campaign, journal, plan, jobs), f"{left:,} studies")
+
+
+def _train(campaign: Campaign, journal: Journal, studies: int) -> None:
+    most = studies * len(campaign.entry.calibration.real)
+    _tell(conduct_real(campaign, journal, studies), f"{most:,} studies of trained models at most")
+
+
+def _tell(made: Iterable[Done], of: str) -> None:
     """Wait for studies that are made, and say from time to time how many are."""
-    told = perf_counter()
+    start = told = perf_counter()
     for number, _ in enumerate(made, 1):
         if perf_counter() - told > EVERY:
             told = perf_counter()

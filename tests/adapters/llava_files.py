@@ -61,17 +61,19 @@ def make_tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=backend, additional_special_tokens=["<image>"], **roles)
 
 
-def make_llava(folder: Path, **text: Any) -> None:
-    """Save a LLaVA of 4 image tokens."""
+def make_llava(folder: Path, family: str = "llama", **text: Any) -> None:
+    """Save a LLaVA of 4 image tokens, on a language model of some family."""
     import torch
-    from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
+    from transformers import AutoConfig, CLIPVisionConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
     tokenizer = make_tokenizer()
     small = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 2}
     vision = CLIPVisionConfig(**small, num_hidden_layers=3, image_size=28, patch_size=14, projection_dim=16)
     names = {"vocab_size": len(tokenizer), "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
-    language = LlamaConfig(**{**small, "num_hidden_layers": 2, "max_position_embeddings": 160, **names, **text})
+    language = AutoConfig.for_model(
+        family, **{**small, "num_hidden_layers": 2, "max_position_embeddings": 160, **names, **text}
+    )
     config = LlavaConfig(vision_config=vision.to_dict(), text_config=language.to_dict(), image_token_index=3)
     config.image_token_id = 3
     torch.manual_seed(3)

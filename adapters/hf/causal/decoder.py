@@ -1,27 +1,18 @@
-"""Continue prompts token by token: in batches padded in front, each distinct prompt run once.
-
-An answer that is finished leaves its place to the next prompt, where the model's cache allows it. Transformers has
-continuous batching of its own (5.23, `generate_batch`), which is not used: it draws with one generator for whatever is
-in the batch, gives no alternatives, and knows no stop texts. An answer here never depends on its batch: the noise
-depends on the request alone, and padding is masked.
-"""
+"""Continue prompts token by token: in batches padded in front, each distinct prompt run once."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from ...shared.budget import Budget
-from ...shared.sampling import Choice, pick
-from ...shared.torch import Stopped
+from ...shared.sampling import Choice
+from ..refill import Writer
 from .model import FAILURES, Head
 from .rows import State, join
 
 Tops = list[tuple[int, float]]
-REFILL = 4
-"""Places are taken anew when one part in so many is free."""
 
 
 class Task(NamedTuple):
@@ -43,7 +34,7 @@ class Written:
     """An unfinished answer."""
 
     def __init__(self, task: Task) -> None:
-        self.task = task
+        self.task, self.choice = task, task.choice
         self.ids: list[int] = []
         self.tops: list[Tops] = []
         self.reason = ""
@@ -51,19 +42,13 @@ class Written:
         self.broken = False
         """Whether the model gave logits that are not numbers."""
 
-
-class _Pool:
-    """The answers that are being written at a time."""
-
-    def __init__(self) -> None:
-        self.done: dict[int, Written] = {}
-        self.flying: list[int] = []
-        """Numbers of the tasks whose rows are in memory."""
-        self.most = 0
-        """The most tokens that had room in memory at a time."""
+    @property
+    def step(self) -> int:
+        """Number of the token that comes next."""
+        return len(self.ids)
 
 
-class Decoder:
+class Decoder(Writer[Task, Written]):
     """A causal language model that continues prompts."""
 
     def __init__(self, head: Head, ends: frozenset[int], budget: int | None = None, *, caches: bool = True) -> None:
@@ -79,80 +64,27 @@ class Decoder:
         Raises:
             Stopped: `stop` was set between two tokens.
         """
-        import torch
-
-        stop = stop or threading.Event()
-        left = sorted(range(len(tasks)), key=lambda number: (len(tasks[number].ids), tasks[number].most))
-        found: dict[int, Written | None] = {}
-        with torch.inference_mode():
-            while left:
-                pool = _Pool()
-                run = partial(self._write_all, tasks, left, pool, stop)
-                made = self.budget.attempt(run, partial(self._lesson, tasks, pool))
-                # What was finished before memory ran out is kept; the others begin anew.
-                found.update(pool.done)
-                if made is None and len(pool.flying) == 1:
-                    found[pool.flying[0]] = None
-                left = [number for number in left if number not in found]
+        order = sorted(range(len(tasks)), key=lambda number: (len(tasks[number].ids), tasks[number].most))
+        found = self.write_all(((number, tasks[number]) for number in order), stop)
         return [found[number] for number in range(len(tasks))]
 
-    def _write_all(self, tasks: Sequence[Task], left: Sequence[int], pool: _Pool, stop: threading.Event) -> bool:
-        """Write all, as many at a time as fit: others take the places of those that are finished."""
-        import torch
-
-        queue, rows = list(left), list[Written]()
-        logits: Any = None
-        state: Any = None
-        freed = True
-        while True:
-            if stop.is_set():
-                raise Stopped
-            if freed and (taken := self._next(tasks, queue, pool.flying)):
-                new, queue = queue[:taken], queue[taken:]
-                pool.flying = [*pool.flying, *new]
-                pool.most = max(pool.most, self._size([tasks[number] for number in pool.flying]))
-                fresh, joining = self._begin([tasks[number].ids for number in new])
-                logits = torch.cat([logits, fresh]) if rows else fresh
-                state = join(state, joining) if rows else joining
-                rows += [Written(tasks[number]) for number in new]
-            if not rows:
-                return True
-            tokens = pick(logits, [row.task.choice for row in rows], [len(row.ids) for row in rows])
-            self._note(rows, tokens.tolist(), logits)
-            pool.done.update((number, row) for number, row in zip(pool.flying, rows, strict=True) if row.reason)
-            live = [place for place, row in enumerate(rows) if not row.reason]
-            if freed := len(live) < len(rows):
-                rows, pool.flying = [rows[place] for place in live], [pool.flying[place] for place in live]
-                if not rows:
-                    continue
-                chosen = torch.tensor(live, device=self._head.device)
-                tokens, state = tokens[chosen], state.take(chosen)
-            logits, state = self._advance(state, tokens)
-
-    def _next(self, tasks: Sequence[Task], queue: Sequence[int], flying: Sequence[int]) -> int:
-        """Return how many of the queue, the shortest first, are begun now, beside those in flight."""
-        if flying and not self.refills:
-            return 0
-        taken, group = 0, [tasks[number] for number in flying]
-        while taken < len(queue):
-            group.append(tasks[queue[taken]])
-            alike = self._pads or len(group[-1].ids) == len(group[0].ids)
-            if len(group) > 1 and (self._size(group) > self.budget.tokens or not alike):
-                break
-            taken += 1
-        # To join costs a copy of all keys and values.
-        return taken if taken >= min(len(queue), max(1, len(flying) // REFILL)) else 0
+    def _fit(self, group: Sequence[Task]) -> bool:
+        return super()._fit(group) and (self._pads or len(group[-1].ids) == len(group[0].ids))
 
     def _size(self, group: Sequence[Task]) -> int:
         return len(group) * max((len(task.ids) + task.most for task in group), default=0)
 
-    def _lesson(self, tasks: Sequence[Task], pool: _Pool) -> int:
-        """Return the size of what did not fit, 0 where that was one row, or of what fitted."""
-        if not pool.flying:
-            return pool.most
-        return self._size([tasks[number] for number in pool.flying]) if len(pool.flying) > 1 else 0
+    def _row(self, task: Task) -> Written:
+        return Written(task)
 
-    def _begin(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Any, State]:
+    def _begin(self, tasks: Sequence[Task], state: State | None) -> tuple[Any, State]:
+        logits, begun = self._open([task.ids for task in tasks])
+        return logits, begun if state is None else join(state, begun)
+
+    def _take(self, state: State, rows: Any) -> State:
+        return state.take(rows)
+
+    def _open(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Any, State]:
         """Run each distinct prompt once, and return the logits after it and the state, one row per prompt."""
         import torch
 
@@ -213,10 +145,10 @@ class Decoder:
         token = torch.tensor([3], device=self._head.device)
         try:
             with torch.inference_mode():
-                _, state = self._begin([short[:4]])
+                _, state = self._open([short[:4]])
                 _, state = self._advance(state, token)
-                joined, _ = self._advance(join(state, self._begin([long])[1]), token.repeat(2))
-                alone = [self._advance(self._begin([ids])[1], token)[0] for ids in ((*short[:4], 3), long)]
+                joined, _ = self._advance(join(state, self._open([long])[1]), token.repeat(2))
+                alone = [self._advance(self._open([ids])[1], token)[0] for ids in ((*short[:4], 3), long)]
                 return self._head.same(joined, torch.cat(alone))
         except FAILURES:
             return False
@@ -225,7 +157,7 @@ class Decoder:
         """Return the logits of two steps, [step, prompt, vocabulary]."""
         import torch
 
-        logits, state = self._begin(prompts)
+        logits, state = self._open(prompts)
         after, _ = self._advance(state, logits.new_full((len(prompts),), 3, dtype=torch.int64))
         return torch.stack([logits, after])
 

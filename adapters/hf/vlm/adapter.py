@@ -20,17 +20,17 @@ from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import HONOURED
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
-from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source
+from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source, too_large
 from ..checkpoint import folder_template, is_plain
 from ..files import CONFIG
 from ..load import Kind
 from ..loading import compile_model
 from .answers import Wish
-from .engine import Asked, Engine
-from .groups import Held, Work, by_image
+from .engine import ONE, Engine
+from .groups import Asked, Held, Work, by_image
 from .model import MORE, PROCESSORS, Loaded, find_template, load_vlm
 from .prompt import Scored, encode, plan_answer, plan_scores, render
-from .shareable import can_share
+from .shareable import try_sharing
 
 NAMING = Naming("hf-vlm", "3")
 EXTRA = "vlm"
@@ -123,7 +123,7 @@ class HFVLM(HFAdapter[_Model]):
 
     def _generate(self, requests: Sequence[Generate], stop: threading.Event) -> list[Generation | ModelError]:
         loaded, engine = self._ready()
-        found: dict[int, Generation | ModelError] = {}
+        errors: dict[int, ModelError] = {}
 
         def plan(number: int, held: Held) -> list[Work[Wish]]:
             request = requests[number]
@@ -132,32 +132,38 @@ class HFVLM(HFAdapter[_Model]):
             wish = plan_answer(loaded, request, prompt, held.names)._replace(opened=is_opened(text, loaded.think_tags))
             return [Work(number, Asked(held.names, prompt), wish)]
 
-        def answer(works: Sequence[Work[Wish]]) -> None:
-            made = engine.generate([work.asked for work in works], [work.how for work in works], stop)
-            for work, one in zip(works, made, strict=True):
-                text = one.finish(loaded.processor.tokenizer)
-                found[work.request] = mark_refusal(text, rule=self._options.refusal_rule)
+        groups = by_image([request.messages for request in requests], self.blobs, plan, errors)
+        written = engine.generate(groups, stop)
 
-        found.update(by_image([request.messages for request in requests], self.blobs, plan, answer))
-        return [found[number] for number in range(len(requests))]
+        def generation(number: int) -> Generation | ModelError:
+            if number in errors:
+                return errors[number]
+            if (answer := written[number]) is None:
+                return too_large(ONE)
+            return mark_refusal(answer.finish(loaded.encoder), rule=self._options.refusal_rule)
+
+        return [generation(number) for number in range(len(requests))]
 
     def _likelihood(self, requests: Sequence[Likelihood], stop: threading.Event) -> list[Likelihoods | ModelError]:
         loaded, engine = self._ready()
         scores: list[list[TokenScores]] = [[] for _ in requests]
         overlaps = [0] * len(requests)
+        errors: dict[int, ModelError] = {}
 
         def plan(number: int, held: Held) -> list[Work[Scored]]:
             request = requests[number]
             planned = plan_scores(loaded, render(loaded, request.prompt), request.continuations, held.pictures)
             return [Work(number, Asked(held.names, whole), scored) for whole, scored in planned]
 
-        def answer(works: Sequence[Work[Scored]]) -> None:
-            values = engine.score([work.asked for work in works], [work.how.start for work in works], stop)
+        for works in by_image([request.prompt for request in requests], self.blobs, plan, errors):
+            try:
+                values = engine.score([work.asked for work in works], [work.how.start for work in works], stop)
+            except ModelError as error:
+                errors.update(dict.fromkeys((work.request for work in works), error))
+                continue
             for work, row in zip(works, values, strict=True):
                 scores[work.request].append(_token_scores(work.asked, row))
                 overlaps[work.request] = work.how.overlap
-
-        errors = by_image([request.prompt for request in requests], self.blobs, plan, answer)
         pairs = enumerate(zip(scores, overlaps, strict=True))
         return [errors.get(number) or self._likelihoods(rows, overlap) for number, (rows, overlap) in pairs]
 
@@ -172,10 +178,10 @@ class HFVLM(HFAdapter[_Model]):
 
     def _load(self) -> _Model:
         options = self._options
-        loaded = load_vlm(self._source, self._template, self._loading)._replace(
-            answer_room=options.answer_room, think_tags=options.think_tags, arguments=options.chat_template_kwargs
+        loaded = load_vlm(self._source, self._template, self._loading, options.think_tags)._replace(
+            answer_room=options.answer_room, arguments=options.chat_template_kwargs
         )
-        engine = Engine(loaded, can_share(loaded, self._source.name), options.token_budget)
+        engine = Engine(loaded, try_sharing(loaded, self._source.name), options.token_budget)
         compile_model(loaded.model, self._loading)
         return _Model(loaded, engine)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ....core.contracts.records import Generation, TopToken, Usage
 from ...shared.reasoning import Tags, apart, cut_answer
 from ...shared.sampling import Choice
-from ..text import token_text
+from ..text import Encoder
 
 
 class Wish(NamedTuple):
@@ -15,7 +15,7 @@ class Wish(NamedTuple):
 
     choice: Choice
     most: int
-    """Maximum number of tokens; below 1 if the prompt leaves no room."""
+    """Maximum number of tokens, at least 1."""
     stops: tuple[str, ...]
     top: int
     """Alternatives to report per token."""
@@ -39,8 +39,6 @@ class Answer:
         self._tokens: list[int] = []
         self._tops: list[tuple[TopToken, ...]] = []
         self._text: str | None = None
-        if wish.most < 1:
-            self.reason = "length"
 
     @property
     def done(self) -> bool:
@@ -52,22 +50,22 @@ class Answer:
         """Number of the token that comes next."""
         return len(self._tokens)
 
-    def add(self, token: int, logits: Any, tokenizer: Any) -> None:
+    def add(self, token: int, logits: Any, encoder: Encoder) -> None:
         """Take the next token, chosen from logits [vocabulary]."""
         if self._top and token not in self._ends:
-            self._tops.append(_top_tokens(logits, self._top, tokenizer))
+            self._tops.append(_top_tokens(logits, self._top, encoder))
         if token in self._ends:
             self.reason = "stop"
             return
         self._tokens.append(token)
         if self._stops:
-            self._look_for_stop(tokenizer)
+            self._look_for_stop(encoder)
         if not self.reason and len(self._tokens) >= self.most:
             self.reason = "length"
 
-    def finish(self, tokenizer: Any) -> Generation:
+    def finish(self, encoder: Encoder) -> Generation:
         """Return the answer as a record."""
-        text = self._decode(tokenizer) if self._text is None else self._text
+        text = encoder.decode(self._tokens) if self._text is None else self._text
         usage = Usage(input_tokens=len(self.ids), output_tokens=len(self._tokens))
         reasoning, said = apart(text, self._tags, opened=self._opened)
         return Generation(
@@ -78,17 +76,14 @@ class Answer:
             usage=usage,
         )
 
-    def _look_for_stop(self, tokenizer: Any) -> None:
-        text = self._decode(tokenizer)
+    def _look_for_stop(self, encoder: Encoder) -> None:
+        text = encoder.decode(self._tokens)
         end = cut_answer(text, self._stops, self._tags, opened=self._opened)
         if end is not None:
             self._text, self.reason = text[:end], "stop"
 
-    def _decode(self, tokenizer: Any) -> str:
-        return str(tokenizer.decode(self._tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
-
-def _top_tokens(logits: Any, count: int, tokenizer: Any) -> tuple[TopToken, ...]:
+def _top_tokens(logits: Any, count: int, encoder: Encoder) -> tuple[TopToken, ...]:
     best = logits.float().log_softmax(-1).topk(min(count, len(logits)))
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    return tuple(TopToken(token_text(tokenizer, token), value) for token, value in pairs)
+    return tuple(TopToken(encoder.token(token), value) for token, value in pairs)

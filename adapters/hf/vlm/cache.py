@@ -1,20 +1,24 @@
 """Encode an image once and ask many questions about it.
 
-The questions form a single sequence after the image, each with positions as if it directly followed the image, and a
-mask limits each to the image and itself. So the image's keys and values exist once, however many
-questions there are; copying them to a row per question costs more than the questions themselves.
+Images and questions form a single sequence, each question with positions as if it directly followed its image, and a
+mask limits each to its image and itself. So an image's keys and values exist once, however many questions there are;
+copying them to a row per question costs more than the questions themselves. Whoever joins is appended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from .model import Loaded
 from .prompt import Encoded
 
 KEPT = 2
 """Encoded images kept from one call to the next."""
+
+
+Sharing = Literal["none", "whole", "refilled"]
+"""How a model takes questions: each on its own, in whole batches after an image, or in batches that others join."""
 
 
 class Unshareable(Exception):
@@ -29,18 +33,8 @@ class Stem(NamedTuple):
     length: int
 
 
-class Batch(NamedTuple):
-    """Unfinished questions, in one sequence."""
-
-    logits: Any
-    """[question, kept position, vocabulary]; the last position is the question's last token."""
-    cache: Any
-    owners: Any
-    """The question each token of the sequence belongs to, -1 for the image's: [token]."""
-    rows: Any
-    """The unfinished questions: [question]."""
-    positions: Any
-    """Position of each question's last token: [question]."""
+NO_STEM = Stem([], 0)
+"""Of a prompt without an image."""
 
 
 class Stems:
@@ -53,17 +47,13 @@ class Stems:
     def find(self, images: tuple[str, ...], prompt: Encoded) -> Stem:
         """Return a prompt's stem, encoding it unless it is one of the last."""
         if prompt.stem == 0:
-            return Stem([], 0)
+            return NO_STEM
         key = (images, prompt.ids[: prompt.stem])
         stem = self._kept.pop(key, None) or encode_stem(self._loaded, prompt)
         self._kept[key] = stem
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
         return stem
-
-    def clear(self) -> None:
-        """Forget all, to free memory."""
-        self._kept.clear()
 
 
 def encode_stem(loaded: Loaded, prompt: Encoded) -> Stem:
@@ -86,55 +76,98 @@ def encode_stem(loaded: Loaded, prompt: Encoded) -> Stem:
     return Stem(_layers(made.past_key_values, prompt.stem), prompt.stem)
 
 
-def open_rows(loaded: Loaded, stem: Stem, rows: Sequence[Sequence[int]], keep: int) -> Batch:
-    """Run questions after a stem; keep the logits of the last `keep` positions of each."""
-    import torch
+class Strip:
+    """Unfinished questions and what they follow, in one sequence."""
 
-    device = loaded.device
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    numbers = torch.arange(len(rows), device=device)
-    own = numbers.repeat_interleave(lengths)
-    ends = lengths.cumsum(0)
-    starts = ends - lengths
-    positions = stem.length + torch.arange(len(own), device=device) - starts[own]
-    owners = torch.cat([own.new_full((stem.length,), -1), own])
-    kept = torch.maximum(ends[:, None] - torch.arange(keep, 0, -1, device=device), starts[:, None])
-    cache = _copy(stem)
-    with torch.inference_mode():
-        made = loaded.model(
-            input_ids=torch.tensor([[token for row in rows for token in row]], device=device),
-            attention_mask=_mask(loaded, owners, own, stem.length),
-            position_ids=positions[None],
-            past_key_values=cache,
-            use_cache=True,
+    def __init__(self, loaded: Loaded) -> None:
+        """Start with none."""
+        import torch
+
+        self._loaded, self._cache, self._opened = loaded, _cache(()), 0
+        self._stems = set[int]()
+        """Numbers of those that are there, below 0."""
+        none = torch.empty(0, dtype=torch.int64, device=loaded.device)
+        self._owners = none
+        """Number of the question or the stem that each token of the sequence belongs to."""
+        self._rows = self._begins = self._positions = none
+        """Of each unfinished question: its number, that of its stem, the position of its last token."""
+
+    def open(self, asked: Sequence[tuple[int, Stem, Sequence[int]]], keep: int = 1) -> Any:
+        """Add questions, and return the logits of the last `keep` positions of each: [question, position, token].
+
+        Each comes with its stem and the stem's number, from 0 on.
+        """
+        import torch
+
+        device = self._loaded.device
+        self._drop_finished()
+        begins = torch.tensor([self._place(number, stem) for number, stem, _ in asked], device=device)
+        before = torch.tensor([stem.length for _, stem, _ in asked], device=device)
+        lengths = torch.tensor([len(ids) for *_, ids in asked], device=device)
+        numbers = torch.arange(len(asked), device=device)
+        own, ends, rows = numbers.repeat_interleave(lengths), lengths.cumsum(0), self._opened + numbers
+        starts = ends - lengths
+        kept = torch.maximum(ends[:, None] - torch.arange(keep, 0, -1, device=device), starts[:, None])
+        logits = self._run(
+            torch.tensor([token for *_, ids in asked for token in ids], device=device),
+            rows[own],
+            begins[own],
+            before[own] + torch.arange(len(own), device=device) - starts[own],
             logits_to_keep=kept.flatten(),
         )
-    logits = made.logits[0].view(len(rows), keep, -1).float()
-    return Batch(logits, made.past_key_values, owners, numbers, positions[ends - 1])
+        self._opened += len(asked)
+        self._rows, self._begins = torch.cat([self._rows, rows]), torch.cat([self._begins, begins])
+        self._positions = torch.cat([self._positions, before + lengths - 1])
+        return logits.view(len(asked), keep, -1)
 
+    def step(self, tokens: Any) -> Any:
+        """Append one token to every question, and return the logits after it: [question, token]."""
+        self._positions = self._positions + 1
+        return self._run(tokens, self._rows, self._begins, self._positions)
 
-def step_rows(loaded: Loaded, batch: Batch, tokens: Sequence[int]) -> Batch:
-    """Append one token to every unfinished question."""
-    import torch
+    def take(self, rows: Any) -> None:
+        """Continue with some of the questions."""
+        self._rows, self._begins, self._positions = self._rows[rows], self._begins[rows], self._positions[rows]
 
-    owners, positions = torch.cat([batch.owners, batch.rows]), batch.positions + 1
-    with torch.inference_mode():
-        made = loaded.model(
-            input_ids=torch.tensor([tokens], device=loaded.device),
-            attention_mask=_mask(loaded, owners, batch.rows, len(batch.owners)),
-            position_ids=positions[None],
-            past_key_values=batch.cache,
-            use_cache=True,
-        )
-    return Batch(made.logits[0][:, None].float(), made.past_key_values, owners, batch.rows, positions)
+    def _run(self, ids: Any, rows: Any, begins: Any, positions: Any, **more: Any) -> Any:
+        import torch
 
+        owners = torch.cat([self._owners, rows])
+        with torch.inference_mode():
+            made = self._loaded.model(
+                input_ids=ids[None],
+                attention_mask=_mask(self._loaded, owners, rows, begins),
+                position_ids=positions[None],
+                past_key_values=self._cache,
+                use_cache=True,
+                **more,
+            )
+        self._cache, self._owners = made.past_key_values, owners
+        return made.logits[0].float()
 
-def select_rows(batch: Batch, rows: Sequence[int]) -> Batch:
-    """Continue with some of the questions."""
-    import torch
+    def _place(self, number: int, stem: Stem) -> int:
+        """Append a stem if it is not there, and return the number below 0 that its tokens have."""
+        import torch
 
-    chosen = torch.tensor(rows, device=batch.rows.device)
-    return Batch(batch.logits[chosen], batch.cache, batch.owners, batch.rows[chosen], batch.positions[chosen])
+        owner = -1 - number
+        if owner not in self._stems:
+            self._stems.add(owner)
+            _extend(self._cache, stem.layers)
+            self._owners = torch.cat([self._owners, self._owners.new_full((stem.length,), owner)])
+        return owner
+
+    def _drop_finished(self) -> None:
+        """Remove what no unfinished question needs."""
+        import torch
+
+        kept = torch.isin(self._owners, torch.cat([self._rows, self._begins])).nonzero()[:, 0]
+        if len(kept) == len(self._owners):
+            return
+        layers = _layers(self._cache, len(self._owners))
+        # Layers may be on several devices.
+        self._cache = _cache([tuple(part.index_select(2, kept.to(part.device)) for part in pair) for pair in layers])
+        self._owners = self._owners[kept]
+        self._stems &= {*self._begins.tolist()}
 
 
 def place_media(loaded: Loaded, media: dict[str, Any]) -> dict[str, Any]:
@@ -164,22 +197,26 @@ def _layers(cache: Any, length: int) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _copy(stem: Stem) -> Any:
+def _cache(layers: Iterable[tuple[Any, ...]]) -> Any:
     from transformers import DynamicCache
 
     cache = DynamicCache()
-    for number, (keys, values) in enumerate(stem.layers):
-        cache.update(keys, values, number)
+    _extend(cache, layers)
     return cache
 
 
-def _mask(loaded: Loaded, owners: Any, own: Any, before: int) -> Any:
-    """Let tokens see the image and what came before in their own question: [1, 1, new token, token]."""
+def _extend(cache: Any, layers: Iterable[tuple[Any, ...]]) -> None:
+    for number, (keys, values) in enumerate(layers):
+        cache.update(keys, values, number)
+
+
+def _mask(loaded: Loaded, owners: Any, rows: Any, begins: Any) -> Any:
+    """Let new tokens see their stem and what came before in their own question: [1, 1, new token, token]."""
     import torch
 
     place = torch.arange(len(owners), device=owners.device)
-    past = place <= before + torch.arange(len(own), device=owners.device)[:, None]
-    seen = ((owners < 0) | (owners == own[:, None])) & past
+    past = place <= place[len(owners) - len(rows) :, None]
+    seen = ((owners == begins[:, None]) | (owners == rows[:, None])) & past
     lowest = torch.finfo(loaded.model.dtype).min
     return torch.zeros(seen.shape, dtype=loaded.model.dtype, device=owners.device).masked_fill(~seen, lowest)[
         None, None

@@ -1,20 +1,22 @@
-"""Answer encoded prompts: in batches after a shared image if the model allows it, else one at a time."""
+"""Ask encoded prompts: in batches after their images if the model allows it, else one at a time."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ...shared.budget import Budget
 from ...shared.sampling import pick
 from ...shared.torch import Stopped, attempt
 from ..base import too_large
 from .answers import Answer, Wish
-from .cache import Batch, Stem, Stems, open_rows, place_media, select_rows, step_rows
+from .cache import Sharing, Stem, Stems, Strip, place_media
+from .groups import Asked, Work
 from .model import Loaded
 from .prompt import Encoded
+from .writer import Question, VLMWriter
 
 MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
 """Most logits of one pass."""
@@ -25,45 +27,38 @@ ONE = "one prompt alone"
 T = TypeVar("T")
 
 
-class Asked(NamedTuple):
-    """A prompt with the names of its images."""
-
-    images: tuple[str, ...]
-    prompt: Encoded
-
-
 class Engine:
     """A loaded model that answers encoded prompts."""
 
-    def __init__(self, loaded: Loaded, shares: bool, budget: int | None = None) -> None:
-        self._loaded, self.shares = loaded, shares
+    def __init__(self, loaded: Loaded, sharing: Sharing, budget: int | None = None) -> None:
+        self._loaded, self._shares = loaded, sharing != "none"
         slow = loaded.device == "cpu"
         self.budget = Budget(loaded.device, BUDGET_CPU if slow else BUDGET, budget)
         self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
         self._stems = Stems(loaded)
+        self._writer = VLMWriter(loaded, self._stems, self.budget, self._most_rows)
+        self._writer.refills = sharing == "refilled"
 
-    def generate(self, asked: Sequence[Asked], wishes: Sequence[Wish], stop: threading.Event) -> list[Answer]:
-        """Answer prompts that share image and stem.
+    def generate(self, groups: Iterable[Sequence[Work[Wish]]], stop: threading.Event) -> dict[int, Answer | None]:
+        """Answer groups of prompts that share images and stem, by number of their request.
+
+        None stands for a prompt that does not fit into memory.
 
         Raises:
-            PermanentError: not even one row fits into memory.
             Stopped: `stop` was set.
         """
-        if not self._can_share(asked[0].prompt):
-            return [self._plainly(one, wish, stop) for one, wish in zip(asked, wishes, strict=True)]
-        stem = self._stem(asked[0])
-        answers: dict[int, Answer] = {}
+        found: dict[int, Answer | None] = {}
 
-        def run(part: Sequence[int]) -> None:
-            made = [Answer(asked[number].prompt.ids, wishes[number]) for number in part]
-            rows = [asked[number].prompt.ids[stem.length :] for number in part]
-            self._follow(open_rows(self._loaded, stem, rows, 1), made, stop)
-            answers.update(zip(part, made, strict=True))
+        def questions() -> Iterator[tuple[int, Question]]:
+            for group, works in enumerate(groups):
+                for request, asked, wish in sorted(works, key=lambda work: len(work.asked.prompt.ids)):
+                    if self._can_share(asked.prompt):
+                        yield request, Question(asked, wish, group)
+                    else:
+                        found[request] = self._plainly(asked, wish, stop)
 
-        # Alike in length, so that little is padded.
-        order = sorted(range(len(asked)), key=lambda number: len(asked[number].prompt.ids))
-        self._in_parts(order, lambda number: len(asked[number].prompt.ids) - stem.length, 1, run, stop)
-        return [answers[number] for number in range(len(asked))]
+        found.update(self._writer.write_all(questions(), stop))
+        return found
 
     def score(self, asked: Sequence[Asked], starts: Sequence[int], stop: threading.Event) -> list[list[float]]:
         """Return log P of every token from `starts` on, for prompts that share image and stem."""
@@ -79,8 +74,8 @@ class Engine:
 
         def run(part: Sequence[tuple[int, ...]]) -> None:
             most = min(keep, max(len(row) for row in part) - stem.length)
-            batch = open_rows(self._loaded, stem, [row[stem.length :] for row in part], most)
-            for row, scores in zip(part, batch.logits.log_softmax(-1), strict=True):
+            logits = Strip(self._loaded).open([(0, stem, row[stem.length :]) for row in part], most)
+            for row, scores in zip(part, logits.log_softmax(-1), strict=True):
                 for number in sharing[row]:
                     wanted = asked[number].prompt.ids[starts[number] :]
                     found[number] = _pick(scores[-len(wanted) :], wanted)
@@ -88,17 +83,14 @@ class Engine:
         self._in_parts(sorted(sharing, key=len), lambda row: len(row) - stem.length, keep, run, stop)
         return found
 
-    def clear(self) -> None:
-        """Free what is kept between calls."""
-        self._stems.clear()
-
     def _can_share(self, prompt: Encoded) -> bool:
         # With nothing after the image there is nothing to ask from.
-        return self.shares and prompt.stem < len(prompt.ids)
+        return self._shares and prompt.stem < len(prompt.ids)
 
-    def _plainly(self, asked: Asked, wish: Wish, stop: threading.Event) -> Answer:
+    def _plainly(self, asked: Asked, wish: Wish, stop: threading.Event) -> Answer | None:
         _check(stop)
-        return self._guard(lambda: continue_plainly(self._loaded, asked.prompt, Answer(asked.prompt.ids, wish)))
+        answer = Answer(asked.prompt.ids, wish)
+        return attempt(partial(continue_plainly, self._loaded, asked.prompt, answer), self._loaded.device)
 
     def _score_plainly(self, asked: Asked, start: int, stop: threading.Event) -> list[float]:
         _check(stop)
@@ -107,21 +99,10 @@ class Engine:
     def _stem(self, asked: Asked) -> Stem:
         return self._guard(lambda: self._stems.find(asked.images, asked.prompt))
 
-    def _follow(self, batch: Batch, answers: list[Answer], stop: threading.Event) -> None:
-        tokenizer, step = self._loaded.processor.tokenizer, 0
-        while True:
-            _check(stop)
-            logits = batch.logits[:, -1]
-            tokens = pick(logits, [answer.choice for answer in answers], step).tolist()
-            for answer, token, row in zip(answers, tokens, logits, strict=True):
-                if not answer.done:
-                    answer.add(token, row, tokenizer)
-            live = [number for number, answer in enumerate(answers) if not answer.done]
-            if not live:
-                return
-            if len(live) <= len(answers) * 3 // 4:
-                batch, answers, tokens = select_rows(batch, live), [answers[n] for n in live], [tokens[n] for n in live]
-            batch, step = step_rows(self._loaded, batch, tokens), step + 1
+    def _most_rows(self, keep: int = 1) -> int:
+        """Return how many prompts may have the logits of so many positions in memory."""
+        vocabulary = int(self._loaded.model.get_input_embeddings().num_embeddings)
+        return max(1, self._most_logits * self.budget.growth // (vocabulary * keep))
 
     def _in_parts(
         self,
@@ -132,13 +113,13 @@ class Engine:
         stop: threading.Event,
     ) -> None:
         """Run rows, the shortest first, in parts that fit the budget; halve it where memory runs out."""
-        vocabulary, start = self._loaded.model.get_input_embeddings().num_embeddings, 0
+        start = 0
         while start < len(rows):
             _check(stop)
             end, tokens = start + 1, size(rows[start])
             while end < len(rows) and (tokens := tokens + size(rows[end])) <= self.budget.tokens:
                 end += 1
-            end = max(start + 1, min(end, start + self._most_logits * self.budget.growth // (vocabulary * keep)))
+            end = min(end, start + self._most_rows(keep))
             part = rows[start:end]
             if self._fits(partial(run, part), sum(map(size, part)) if len(part) > 1 else 0):
                 start = end
@@ -180,24 +161,21 @@ def continue_plainly(loaded: Loaded, prompt: Encoded, answer: Answer) -> Answer:
     import torch
     from transformers import GenerationConfig
 
-    tokenizer = loaded.processor.tokenizer
-
     def force(ids: Any, logits: Any) -> Any:
         (token,) = pick(logits.float(), [answer.choice], answer.step).tolist()
-        answer.add(token, logits[0], tokenizer)
+        answer.add(token, logits[0], loaded.encoder)
         return torch.full_like(logits, -torch.inf).index_fill(1, torch.tensor([token], device=logits.device), 0.0)
 
     def enough(ids: Any, scores: Any, **_: Any) -> Any:
         return torch.tensor([answer.done], device=ids.device)
 
-    if not answer.done:
-        with torch.inference_mode():
-            loaded.model.generate(
-                **_inputs(loaded, prompt, len(prompt.ids)),
-                generation_config=GenerationConfig(max_new_tokens=answer.most, do_sample=False, pad_token_id=0),
-                logits_processor=[force],
-                stopping_criteria=[enough],
-            )
+    with torch.inference_mode():
+        loaded.model.generate(
+            **_inputs(loaded, prompt, len(prompt.ids)),
+            generation_config=GenerationConfig(max_new_tokens=answer.most, do_sample=False, pad_token_id=0),
+            logits_processor=[force],
+            stopping_criteria=[enough],
+        )
     return answer
 
 

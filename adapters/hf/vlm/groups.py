@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Prompt
 from ...shared.images import Blobs, decode_image, fetch_image
-from .engine import Asked
-from .prompt import images_of
+from .prompt import Encoded, images_of
 
 H = TypeVar("H")
 
@@ -20,6 +19,13 @@ class Held(NamedTuple):
     names: tuple[str, ...]
     """Their sha256."""
     pictures: list[Any]
+
+
+class Asked(NamedTuple):
+    """A prompt with the names of its images."""
+
+    images: tuple[str, ...]
+    prompt: Encoded
 
 
 class Work(NamedTuple, Generic[H]):
@@ -36,27 +42,25 @@ def by_image(
     prompts: Sequence[Prompt],
     blobs: Blobs | None,
     plan: Callable[[int, Held], list[Work[H]]],
-    answer: Callable[[Sequence[Work[H]]], None],
-) -> dict[int, ModelError]:
-    """Hand the works of all requests to `answer`, those with the same images and the same tokens before them together.
+    errors: dict[int, ModelError],
+) -> Iterator[list[Work[H]]]:
+    """Yield the works of all requests, those with the same images and the same tokens before them together.
 
-    Returns:
-        The errors of requests that could not be planned or answered, by number.
+    Images are opened when their turn comes, so that few are in memory. `errors` receives, by number, those of requests
+    that cannot be planned; a request that has one is left out from then on.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, prompt in enumerate(prompts):
         groups.setdefault(images_of(prompt), []).append(number)
-    errors: dict[int, ModelError] = {}
     for names, numbers in groups.items():
         try:
             held = Held(names, [open_image(sha256, blobs) for sha256 in names])
         except ModelError as error:
             errors.update(dict.fromkeys(numbers, error))
             continue
-        works = _plan_all(numbers, held, plan, errors)
-        for part in _by_stem(works):
-            _answer_part([work for work in part if work.request not in errors], answer, errors)
-    return errors
+        for part in _by_stem(_plan_all(numbers, held, plan, errors)):
+            if works := [work for work in part if work.request not in errors]:
+                yield works
 
 
 def _plan_all(
@@ -76,16 +80,6 @@ def _by_stem(works: Sequence[Work[H]]) -> list[list[Work[H]]]:
     for work in works:
         stems.setdefault(work.asked.prompt.ids[: work.asked.prompt.stem], []).append(work)
     return list(stems.values())
-
-
-def _answer_part(
-    works: Sequence[Work[H]], answer: Callable[[Sequence[Work[H]]], None], errors: dict[int, ModelError]
-) -> None:
-    try:
-        if works:
-            answer(works)
-    except ModelError as error:
-        errors.update(dict.fromkeys((work.request for work in works), error))
 
 
 def open_image(sha256: str, blobs: Blobs | None) -> Any:

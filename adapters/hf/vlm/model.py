@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
-from ...shared.reasoning import Tags
+from ...shared.reasoning import USUAL, Tags
 from ...shared.sampling import Defaults
 from ...shared.torch import choose_device, quiet_loading
 from ..files import Source, fetch, find_file
@@ -98,7 +98,7 @@ def find_template(source: Source) -> str:
     )
 
 
-def load_vlm(source: Source, template: str, loading: Loading) -> Loaded:
+def load_vlm(source: Source, template: str, loading: Loading, tags: Tags | None = None) -> Loaded:
     """Load weights and processor.
 
     Raises:
@@ -118,7 +118,7 @@ def load_vlm(source: Source, template: str, loading: Loading) -> Loaded:
     return Loaded(
         model=model,
         processor=processor,
-        encoder=Encoder(processor.tokenizer),
+        encoder=Encoder(processor.tokenizer, tags or USUAL),
         template=template,
         defaults=sampling_defaults(settings),
         answer_tokens=int(settings.get("max_new_tokens") or MAX_TOKENS),
@@ -126,6 +126,7 @@ def load_vlm(source: Source, template: str, loading: Loading) -> Loaded:
         device=chosen,
         max_tokens=limit,
         image_token=token,
+        think_tags=tags,
     )
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.contracts.errors import ModelError, ModelLoadError
 from ....core.contracts.records import Image, Message, Text
 from ...shared.torch import agree
 from ..hub import one_line
-from .cache import Unshareable, encode_stem, open_rows, select_rows, step_rows
+from .cache import Sharing, Stem, Strip, Unshareable, encode_stem
 from .engine import logits_plainly
 from .model import Loaded
 from .prompt import Encoded, encode, render
 
 QUESTIONS = ("What is this?", "Is there a person to be seen in this picture, or is there nobody? Answer in one word.")
 
+_Ask = Callable[[Loaded, Stem, list[Encoded], list[Any]], Iterator[tuple[Any, Any]]]
 
-def can_share(loaded: Loaded, name: str) -> bool:
-    """Compare logits after a shared image with those of whole passes; False if they differ or none are returned.
+
+def try_sharing(loaded: Loaded, name: str) -> Sharing:
+    """Compare logits after a shared image, and of questions that join others, with those of whole passes.
 
     Raises:
         ModelLoadError: the model cannot even take an image and a question.
@@ -30,28 +33,55 @@ def can_share(loaded: Loaded, name: str) -> bool:
         raise ModelLoadError(
             f"{name!r} cannot take an image and a question: {one_line(error)}", code="model.kind"
         ) from error
-    stem = prompts[0].stem
-    if not 0 < stem < min(len(prompt.ids) for prompt in prompts) - 2:
-        return False
-    if len({prompt.ids[:stem] for prompt in prompts}) != 1:
-        return False
+    length = prompts[0].stem
+    if not 0 < length < min(len(prompt.ids) for prompt in prompts) - 2:
+        return "none"
+    if len({prompt.ids[:length] for prompt in prompts}) != 1:
+        return "none"
+    best: Sharing = "none"
     try:
-        shared = _shared(loaded, prompts)
+        stem = encode_stem(loaded, prompts[0])
+        ways: tuple[tuple[Sharing, _Ask], ...] = (("whole", _ask_together), ("refilled", _ask_joining))
+        for better, asked in ways:
+            if not all(agree(one, other, loaded.model.dtype) for one, other in asked(loaded, stem, prompts, whole)):
+                break
+            best = better
     except (Unshareable, RuntimeError, ValueError, TypeError, LookupError, AttributeError):
-        return False
-    wanted = [part for table in whole for part in (table[-2], table[-1])] + [whole[1][-1]]
-    return all(agree(one, other, loaded.model.dtype) for one, other in zip(shared, wanted, strict=True))
+        pass
+    return best
 
 
-def _shared(loaded: Loaded, prompts: list[Encoded]) -> list[Any]:
-    """Return the last two logits of each prompt, the last by a step of its own, and the last after dropping a row."""
-    stem = encode_stem(loaded, prompts[0])
-    batch = open_rows(loaded, stem, [prompt.ids[stem.length : -1] for prompt in prompts], 1)
-    one = batch.logits[:, -1]
-    other = step_rows(loaded, batch, [prompt.ids[-1] for prompt in prompts]).logits[:, -1]
-    batch = open_rows(loaded, stem, [prompt.ids[stem.length : -1] for prompt in prompts], 1)
-    alone = step_rows(loaded, select_rows(batch, [1]), [prompts[1].ids[-1]]).logits[0, -1]
-    return [one[0], other[0], one[1], other[1], alone]
+def _ask_together(loaded: Loaded, stem: Stem, prompts: list[Encoded], whole: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the last two logits of each prompt, the last by a step of its own, and the last after dropping a row."""
+    import torch
+
+    asked = [(0, stem, prompt.ids[stem.length : -1]) for prompt in prompts]
+    last = torch.tensor([prompt.ids[-1] for prompt in prompts], device=loaded.device)
+    strip = Strip(loaded)
+    for logits, table in zip(strip.open(asked)[:, -1], whole, strict=True):
+        yield logits, table[-2]
+    for logits, table in zip(strip.step(last), whole, strict=True):
+        yield logits, table[-1]
+    strip = Strip(loaded)
+    strip.open(asked)
+    strip.take([1])
+    yield strip.step(last[1:])[0], whole[1][-1]
+
+
+def _ask_joining(loaded: Loaded, stem: Stem, prompts: list[Encoded], whole: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield logits of a prompt that another joins after a step, of both, and of one that takes a place."""
+    import torch
+
+    first, second = prompts
+    strip = Strip(loaded)
+    last = torch.tensor([second.ids[-1], first.ids[-1]], device=loaded.device)
+    yield strip.open([(0, stem, second.ids[stem.length : -2])])[0, -1], whole[1][-3]
+    yield strip.step(torch.tensor([second.ids[-2]], device=loaded.device))[0], whole[1][-2]
+    yield strip.open([(1, stem, first.ids[stem.length : -1])])[0, -1], whole[0][-2]
+    for logits, table in zip(strip.step(last), reversed(whole), strict=True):
+        yield logits, table[-1]
+    strip.take([1])
+    yield strip.open([(0, stem, second.ids[stem.length : -1])])[0, -1], whole[1][-2]
 
 
 def _prompt(loaded: Loaded, question: str) -> Encoded:

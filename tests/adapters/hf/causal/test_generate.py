@@ -283,12 +283,10 @@ def test_each_distinct_prompt_is_run_once(tiny_llama, ask_causal, monkeypatch):
 
 
 def test_one_seed_draws_otherwise_for_each_prompt(tiny_llama, ask_causal, monkeypatch):
-    from prejudge.adapters.hf.causal import decoder as _causal_decoder
+    from prejudge.adapters.hf import refill
 
-    seen, original = [], _causal_decoder.pick
-    monkeypatch.setattr(
-        _causal_decoder, "pick", lambda x, c, step: seen.extend(o.key for o in c) or original(x, c, step)
-    )
+    seen, original = [], refill.pick
+    monkeypatch.setattr(refill, "pick", lambda x, c, step: seen.extend(o.key for o in c) or original(x, c, step))
     ask_causal(tiny_llama, requests(temperature=1.0, seed=3, max_tokens=1))
     assert len(set(seen)) == len(seen) == len(TEXTS)
 

@@ -16,13 +16,14 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("PIL")
 
+from prejudge.adapters.hf import refill
 from prejudge.adapters.hf.vlm import adapter as hf_vlm
 from prejudge.adapters.hf.vlm import cache as _vlm_cache
-from prejudge.adapters.hf.vlm import engine as _vlm_engine
 from prejudge.adapters.hf.vlm import prompt as vlm_prompt
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
 from prejudge.adapters.shared import images as _images
 from prejudge.adapters.shared import refusals as _refusals
+from prejudge.adapters.shared.reasoning import Tags
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.installing import install_line
@@ -106,8 +107,8 @@ def test_prefix_is_shared_on_llava(llava, monkeypatch):
 def test_trial_rejects_wrong_sharing(llava, monkeypatch):
     import torch
 
-    def blind(loaded: Any, owners: Any, own: Any, before: int) -> Any:
-        return torch.zeros(1, 1, len(own), len(owners)).masked_fill(owners < 0, -1e9)
+    def blind(loaded: Any, owners: Any, rows: Any, begins: Any) -> Any:
+        return torch.zeros(1, 1, len(rows), len(owners)).masked_fill(owners < 0, -1e9)
 
     wanted, seen = ask(llava, greedy()), []
     original = _vlm_cache.encode_stem
@@ -122,7 +123,7 @@ def test_plain_path_answers_alike(llava, monkeypatch):
     requests = [*greedy(), *sampled]
     scored = [Likelihood(prompt=about(q), continuations=(" yes", " no person")) for q in QUESTIONS]
     shared, shared_scores = ask(llava, requests), ask(llava, scored)
-    monkeypatch.setattr(hf_vlm, "can_share", lambda *_: False)
+    monkeypatch.setattr(hf_vlm, "try_sharing", lambda *_: "none")
     assert ask(llava, requests) == shared
     for one, other in zip(ask(llava, scored), shared_scores, strict=True):
         for scores, others in zip(one.scores, other.scores, strict=True):
@@ -167,6 +168,16 @@ def test_stop_string_cuts_answer(llava):
     (cut,) = ask(llava, [Generate(messages=about(QUESTIONS[0]), sampling=how)])
     assert cut.text == whole.text[: whole.text.find(stop)]
     assert (whole.finish_reason, cut.finish_reason) == ("length", "stop")
+
+
+def test_marks_that_are_special_tokens_are_seen(llava):
+    tags, how = Tags("<pad>", "<s>"), Sampling(temperature=3.0, max_tokens=60)
+    requests = [Generate(messages=about(QUESTIONS[0]), sampling=how, sample=number) for number in range(20)]
+    marked, plain = ask(llava, requests, think_tags=tags), ask(llava, requests)
+    found = [(one, other) for one, other in zip(marked, plain, strict=True) if one.reasoning]
+    assert found
+    for one, other in found:
+        assert one.reasoning.rstrip().endswith("<s>") and "<s>" not in other.text
 
 
 def test_text_alone_is_answered(llava):
@@ -276,10 +287,8 @@ def test_options_are_scored_from_the_same_token_on(llava, plain):
 
 
 def test_one_seed_draws_otherwise_for_each_prompt_and_image(llava, monkeypatch):
-    seen, original = [], _vlm_engine.pick
-    monkeypatch.setattr(
-        _vlm_engine, "pick", lambda x, c, step: seen.extend(one.key for one in c) or original(x, c, step)
-    )
+    seen, original = [], refill.pick
+    monkeypatch.setattr(refill, "pick", lambda x, c, step: seen.extend(one.key for one in c) or original(x, c, step))
     how = Sampling(temperature=1.0, max_tokens=1, seed=3)
     ask(llava, [Generate(messages=about(q, image), sampling=how) for q in QUESTIONS for image in BLOBS])
     assert len(set(seen)) == len(seen) == 8
@@ -319,15 +328,16 @@ def test_missing_pillow_names_extra(llava, monkeypatch):
 
 
 def test_memory_shortage_halves_batch(llava, monkeypatch):
-    wanted, original, sizes = ask(llava, greedy()), _vlm_engine.open_rows, []
+    wanted, original, sizes = ask(llava, greedy()), _vlm_cache.Strip._run, []
 
-    def scarce(loaded: Any, stem: Any, rows: Any, keep: int) -> Any:
-        sizes.append(len(rows))
-        if len(rows) > 1:
+    def scarce(self: Any, ids: Any, rows: Any, *given: Any, **more: Any) -> Any:
+        sizes.append(len(set(rows.tolist())))
+        if sizes[-1] > 1:
             raise RuntimeError("CUDA out of memory")
-        return original(loaded, stem, rows, keep)
+        return original(self, ids, rows, *given, **more)
 
-    monkeypatch.setattr(_vlm_engine, "open_rows", scarce)
+    monkeypatch.setattr(hf_vlm, "try_sharing", lambda *_: "refilled")
+    monkeypatch.setattr(_vlm_cache.Strip, "_run", scarce)
     assert ask(llava, greedy()) == wanted
     assert max(sizes) > 1
 
