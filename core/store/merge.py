@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -107,10 +108,15 @@ def _check(readers: Crew, identities: Mapping[bytes, str]) -> None:
         ensure_identity(digest, identity)
     for picture in _pictures(source):
         ensure_picture(picture)
-    for _ in readers.map(_check_exchanges, ((*some, models) for some in id_ranges(source))):
+    runs: list[tuple[Any, ...]] = [(_check_run, run) for run in runs_of(source)]
+    exchanges = ((_check_exchanges, *some, models) for some in id_ranges(source))
+    # Runs come first: one is checked by one process, while others check exchanges. No result waits for its turn.
+    for _ in readers.map(_check_part, chain(runs, exchanges), sys.maxsize):
         pass
-    for _ in readers.map(_check_run, ((run,) for run in runs_of(source))):
-        pass
+
+
+def _check_part(source: sa.Connection, check: Callable[..., None], *values: Any) -> None:
+    check(source, *values)
 
 
 def _check_exchanges(source: sa.Connection, first: int, last: int, models: Container[bytes]) -> None:
