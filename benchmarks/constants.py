@@ -33,6 +33,8 @@ def main() -> int:
             "cache verify, one process": (["cache", "verify", "--processes", "1"], "prejudge.core.cli"),
             "cache verify, one per processor": (["cache", "verify"], "prejudge.core.cli"),
             "cache merge into a new store": (["cache", "merge", STORE, "--store", "new.db"], "prejudge.core.cli"),
+            **_copies("one.zip", "one.db", "one process", "--processes", "1"),
+            **_copies("all.zip", "all.db", "one per processor"),
         }
         for name, (words, module) in steps.items():
             done = measure(name, words, folder, module=module)
@@ -42,6 +44,15 @@ def main() -> int:
         size = sum(path.stat().st_size for path in folder.glob(f"{STORE}*"))
         print(f"{'store':34} {size / number:6.0f} bytes per exchange, of {number:,}")
     return 0
+
+
+def _copies(bundle: str, new: str, by: str, *words: str) -> dict[str, tuple[list[str], str]]:
+    """Return the commands that write the run as a bundle, and read it into a new store."""
+    module = "prejudge.core.cli"
+    return {
+        f"cache export, {by}": (["cache", "export", "latest", "--out", bundle, *words], module),
+        f"cache import, {by}": (["cache", "import", bundle, "--store", new, *words], module),
+    }
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from ..store.merge import merge
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
 from .outlet import echo
-from .shared import run_argument, store_option
+from .shared import processes_option, run_argument, store_option
 
 
 @click.command("export")
@@ -23,8 +23,9 @@ from .shared import run_argument, store_option
     "--out", default=None, metavar="FILE", help="The file to write. Default: NAME.zip in the working directory."
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
+@processes_option
 @store_option
-def export(name: str, out: str | None, force: bool, store: str) -> None:
+def export(name: str, out: str | None, force: bool, processes: int, store: str) -> None:
     """Write the run NAME as one file that anyone can import and score again, without keys or models."""
     with Store(store, writable=False) as opened:
         run = get_run(opened, name)
@@ -34,7 +35,7 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
                 f"the file {str(path)!r} exists already. Name another file with --out, or replace it with --force.",
                 code="file.exists",
             )
-        done, held = export_run(opened, run, path), secrets_in(opened)
+        done, held = export_run(opened, run, path, processes), secrets_in(opened)
     echo(", ".join(f"{count:,} {kind}" for kind, count in done.counts.items()))
     if done.absent:
         echo(f"Note: {done.absent:,} images of requests are not in the store, so they are not in the bundle.")
@@ -48,11 +49,12 @@ def export(name: str, out: str | None, force: bool, store: str) -> None:
 @click.command("import")
 @click.argument("file")
 @click.option("--as", "name", default=None, metavar="NAME", help="Import the run under another name.")
+@processes_option
 @store_option
-def import_(file: str, name: str | None, store: str) -> None:
+def import_(file: str, name: str | None, processes: int, store: str) -> None:
     """Import the run in the bundle FILE after checking all its content."""
     with Bundle(file) as bundle, Store(store, later=True) as opened:
-        done = import_bundle(opened, bundle, name)
+        done = import_bundle(opened, bundle, name, processes)
     if not done.new:
         echo(f"The store already has this run as {done.run}")
         return
@@ -62,11 +64,12 @@ def import_(file: str, name: str | None, store: str) -> None:
 
 @click.command("merge")
 @click.argument("other")
+@processes_option
 @store_option
-def merge_(other: str, store: str) -> None:
+def merge_(other: str, processes: int, store: str) -> None:
     """Copy all runs and answers of the store OTHER into this store. Existing runs are unchanged."""
     with Store(other, writable=False) as source, Store(store) as opened:
-        done = merge(opened, source)
+        done = merge(opened, source, processes)
     echo(f"Copied {done.exchanges:,} exchanges, {done.images:,} images and {done.runs:,} runs.")
     if done.same:
         echo(f"{done.same:,} runs were already in this store.")

@@ -15,7 +15,6 @@ import click
 from rich.table import Table
 
 from ..contracts.errors import UsageError
-from ..contracts.processors import usable_cores
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.batches import Batches
 from ..store.checks import Checks, secrets_in
@@ -29,7 +28,7 @@ from .batches import batches
 from .bundles import export, import_, merge_
 from .completing import complete_run
 from .outlet import echo
-from .shared import ensure_there, store_option
+from .shared import ensure_there, processes_option, store_option
 from .terminal import terminal
 
 SHOWN = 1_000
@@ -71,14 +70,9 @@ def stats(store: str) -> None:
 
 @cache.command()
 @click.option("--head", "heads", multiple=True, metavar="HEX", help="A head that you kept: is it here? Repeatable.")
-@click.option(
-    "--processes",
-    type=click.IntRange(1),
-    metavar="N",
-    help="How many processes check a large store; by default one per processor.",
-)
+@processes_option
 @store_option
-def verify(store: str, heads: tuple[str, ...], processes: int | None) -> int:
+def verify(store: str, heads: tuple[str, ...], processes: int) -> int:
     """Check that everything in the store is as it was written. Exit code 1 if something is not.
 
     Derives every key, and the digest of every answer, trial, run and image, again, and names each damaged row. Whoever
@@ -87,7 +81,7 @@ def verify(store: str, heads: tuple[str, ...], processes: int | None) -> int:
     """
     wrong = 0
     with Store(store, writable=False) as opened:
-        checks = Checks(opened, processes or usable_cores())
+        checks = Checks(opened, processes)
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
                 echo(_line(problem))

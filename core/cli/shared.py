@@ -14,6 +14,7 @@ from ..catalogue.study import SUBJECT
 from ..contracts.errors import DataError, StoreError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.places import Places
+from ..contracts.processors import usable_cores
 from ..engine.batch.options import SENTINELS
 from ..engine.manifest import in_words, remeasured_in
 from ..engine.retry import LONGEST_SECONDS
@@ -42,6 +43,13 @@ registry_option = click.option(
     default=None,
     shell_complete=complete_file,
     help="Your own registry file, which is trusted for this command. Default: registry.toml in the working directory.",
+)
+processes_option = click.option(
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    callback=lambda context, option, number: number or usable_cores(),
+    help="How many processes read and check what is large; by default one per processor.",
 )
 runs_option = click.option("--runs", default="runs", show_default=True, help="The folder for reports.")
 set_option = click.option(

@@ -30,9 +30,9 @@ from ..engine.same_models import ensure_same_models
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, get_run, list_runs
 from ..store.bulk import table_of
-from ..store.content import snapshot
 from ..store.reachable import READ
 from ..store.reading import RECHECK
+from ..store.snapshots import snapshot
 from ..store.tables import RunTrial
 from ..workers.options import WorkerOptions
 from ..workers.remote import open_adapters

@@ -15,17 +15,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
+import sqlalchemy as sa
 
 from ..contracts.files import replaced_whole
-from .bulk import batched
-from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, rename, snapshot
+from .bulk import batched, table_of
+from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, ensure_sound, packed, rename
+from .crew import crew
+from .reachable import READ
 from .reading import RunRow
 from .store import Store
+from .tables import RunTrial
 
 FORMAT = 2
 """Format 1 has no head."""
 MEMBER_ROWS = 50_000
-"""Rows per Parquet member."""
+"""Rows per Parquet member, of which `READ` are read at a time."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can represent."""
 BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
@@ -72,21 +76,31 @@ class Exported(NamedTuple):
     """Head of the run."""
 
 
-def export_run(store: Store, run: RunRow, path: Path) -> Exported:
-    """Write a run as a bundle.
+def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exported:
+    """Write a run as a bundle; at most so many processes read and check its exchanges.
 
     Raises:
         UsageError: the file cannot be written.
         DataError: the run is damaged.
     """
     with replaced_whole(path, "Name another with --out.") as beside:
-        with snapshot(store) as connection, zipfile.ZipFile(beside, "x") as archive:
-            content = RunContent(connection, run)
-            head = content.ensure_sound().hex()
-            counts, absent = _Writer(archive, head).write(content)
+        with (
+            crew(store, processes, size=lambda here: _trials(here, run)) as readers,
+            zipfile.ZipFile(beside, "x") as archive,
+        ):
+            head = ensure_sound(readers.connection, run).hex()
+            counts, absent = _Writer(archive, head).write(RunContent(readers, run))
         with beside.open("rb") as written:
             sha256 = hashlib.file_digest(written, "sha256").hexdigest()
     return Exported(path, sha256, counts, absent, head)
+
+
+class _Rows(NamedTuple):
+    """Rows in two forms."""
+
+    packed: bytes
+    """As they are added to the digest of the content."""
+    frame: pl.DataFrame
 
 
 class _Writer:
@@ -101,13 +115,14 @@ class _Writer:
         self._json("manifest.json", msgspec.json.decode(run.manifest))
         self._json("identities.json", {key.hex(): msgspec.json.decode(text) for key, text in identities})
         digest.add("identity", identities)
-        parts: dict[str, Iterable[Sequence[Any]]] = {
-            "exchanges": content.exchanges(),
-            "trials": content.trials(),
-            "attempts": batched(content.failures(), MEMBER_ROWS),
+        trials = (tried for some in content.trials() for tried in some)
+        parts = {
+            "exchanges": content.exchanges(_exchanges),
+            "trials": (_rows("trials", rows) for rows in batched(trials, READ)),
+            "attempts": (_rows("attempts", rows) for rows in batched(content.failures(), READ)),
         }
         for kind, rows in parts.items():
-            counts[kind] = self._frames(kind, rows, digest)
+            counts[kind] = self._tables(kind, rows, digest)
         kept = self._pictures(content.pictures())
         digest.add("picture", kept.items())
         counts["images"] = len(kept)
@@ -124,16 +139,17 @@ class _Writer:
         )
         self._json("bundle.json", head)
         self._json("digests.json", dict(sorted(self._digests.items())))
-        return counts, len(content.images()) - len(kept)
+        return counts, len(content.images) - len(kept)
 
-    def _frames(self, kind: str, parts: Iterable[Sequence[Any]], digest: ContentDigest) -> int:
+    def _tables(self, kind: str, parts: Iterable[_Rows], digest: ContentDigest) -> int:
         count = 0
-        for number, rows in enumerate(batched((row for part in parts for row in part), MEMBER_ROWS)):
-            digest.add(KINDS[kind], rows)
-            buffer = BytesIO()
-            pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row").write_parquet(buffer)
+        for number, some in enumerate(batched(parts, MEMBER_ROWS // READ)):
+            for part in some:
+                digest.add_packed(part.packed)
+            frame, buffer = pl.concat([part.frame for part in some], rechunk=True), BytesIO()
+            frame.write_parquet(buffer)
             self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
-            count += len(rows)
+            count += frame.height
         return count
 
     def _pictures(self, pictures: Iterator[Picture]) -> dict[str, str]:
@@ -153,6 +169,19 @@ class _Writer:
         info.create_system = 3  # a fixed value, since zip files record the system
         self._archive.writestr(info, data)
         self._digests[name] = hashlib.sha256(data).hexdigest()
+
+
+def _trials(connection: sa.Connection, run: RunRow) -> int:
+    table = table_of(RunTrial)
+    return connection.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run.id)) or 0
+
+
+def _exchanges(rows: Sequence[Sent]) -> _Rows:
+    return _rows("exchanges", rows)
+
+
+def _rows(kind: str, rows: Sequence[Any]) -> _Rows:
+    return _Rows(packed(KINDS[kind], rows), pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row"))
 
 
 KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}

@@ -12,12 +12,13 @@ import sqlalchemy as sa
 from ..contracts.secrets import secret_place
 from .batches import is_batch
 from .bulk import plain_rows, table_of
-from .crew import BROKEN, Crew, crew, reading, told
+from .crew import BROKEN, Crew, crew, told
 from .evidence import READ, WEIGHED, is_run, unproved_before, weigh
 from .exchange_checks import Problem, check_exchanges, id_ranges
 from .names import run_name
 from .reading import RunRow
 from .run_checks import UNREADABLE, TrialCheck, record_fault
+from .snapshots import damaged_snapshot
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Part, Renewal, Run, Tally
 
@@ -79,7 +80,7 @@ class Checks:
             "batch": self._batches,
             "tally": self._tallies,
         }
-        with crew(self._store, self._processes) as readers:
+        with crew(self._store, self._processes, damaged_snapshot) as readers:
             for table, section in sections.items():
                 yield from self._guarded(table, section, readers)
 
@@ -216,7 +217,7 @@ class Checks:
 def secrets_in(store: Store) -> list[str]:
     """Return a sentence per model and run of a store that holds what looks like a secret, which is not shown."""
     model, run = table_of(Model), table_of(Run)
-    with reading(store) as connection:
+    with damaged_snapshot(store) as connection:
         models = list(_rows(connection, sa.select(model.c.id, model.c.identity)))
         texts = [(f"model {number}", identity) for number, identity in models]
         runs = _rows(connection, sa.select(run.c.name, run.c.manifest))

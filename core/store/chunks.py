@@ -23,10 +23,11 @@ import sqlalchemy as sa
 
 from ..contracts.errors import StoreError
 from .bulk import batched, insert_many, table_of
-from .content import Failed, Picture, Proof, Sent, Tried, snapshot, writing
+from .content import Failed, Picture, Proof, Sent, Tried
 from .evidence import IMPORTING, RECORDED, sums_of, tally, weigh
 from .holders import held
 from .intake import Intake, ensure_name
+from .snapshots import snapshot, writing
 from .store import Store
 from .tables import Attempt, Batch, BatchItem, Exchange, Holder, Model, Run, RunTrial
 

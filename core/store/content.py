@@ -7,9 +7,9 @@ of it, because another store may have the run under another name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,16 +17,17 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from ..contracts.canonical import request_key
-from .bulk import table_of
-from .engine import translated
+from .bulk import batched, plain_rows, table_of
+from .crew import Crew
 from .evidence import answer_digest, bytewise, plan_order
 from .parts import unpack
-from .reachable import READ, gather_uses, images_in, names_image, stream_texts
+from .reachable import READ, gather_uses, images_in
 from .reading import RunRow, damaged
 from .run_checks import TrialCheck, record_fault
-from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 
+R = TypeVar("R")
+_pack = msgspec.msgpack.Encoder().encode
 Places = NDArray[np.int64]
 """Id of an exchange in the other store, by its id here; 8 bytes each, where a dictionary needs a hundred."""
 
@@ -95,22 +96,6 @@ class Picture(NamedTuple):
     data: bytes
 
 
-@contextmanager
-def snapshot(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection with a snapshot of the store, unaffected by later writes."""
-    with translated(store.url), store.engine.connect() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execution_options(isolation_level="REPEATABLE READ")
-        yield connection
-
-
-@contextmanager
-def writing(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection in a writing transaction, which an exception rolls back."""
-    with translated(store.url), store.engine.execution_options(immediate=True).begin() as connection:
-        yield connection
-
-
 def rename(manifest: str, name: str) -> str:
     """Return the manifest with this run name.
 
@@ -140,35 +125,38 @@ class ContentDigest:
     def add(self, kind: str, rows: Iterable[Any]) -> None:
         """Add rows."""
         for row in rows:
-            self._hash.update(msgspec.msgpack.encode((kind, *row)))
+            self._hash.update(_pack((kind, *row)))
+
+    def add_packed(self, rows: bytes) -> None:
+        """Add rows as `packed` gives them."""
+        self._hash.update(rows)
 
     def hexdigest(self) -> str:
         """Return the digest so far."""
         return self._hash.hexdigest()
 
 
-class RunContent:
-    """The content of one run; `exchanges` must be read to the end before `trials`."""
+def packed(kind: str, rows: Iterable[Any]) -> bytes:
+    """Return rows as they are added to a digest of content."""
+    return b"".join(_pack((kind, *row)) for row in rows)
 
-    def __init__(self, connection: sa.Connection, run: RunRow) -> None:
-        self.connection, self.run, self.facts = connection, run, facts_of(run)
-        self._used = gather_uses(connection, "used_by_run", table_of(RunTrial).c.run_id == run.id)
+
+def packed_exchanges(rows: Iterable[Sent]) -> bytes:
+    """Return exchanges as they are added to a digest of content."""
+    return packed("exchange", rows)
+
+
+class RunContent:
+    """The content of one run; `exchanges` must be read to the end before `trials`, `images` and `pictures`."""
+
+    def __init__(self, readers: Crew, run: RunRow) -> None:
+        self._readers, self.connection, self.run, self.facts = readers, readers.connection, run, facts_of(run)
+        self._used = gather_uses(self.connection, "used_by_run", table_of(RunTrial).c.run_id == run.id)
         exchange = table_of(Exchange)
         self._uses = exchange.c.id.in_(sa.select(self._used.c.id))
-        self._places = new_places(connection)
-
-    def ensure_sound(self) -> bytes:
-        """Check the run's record and trials, and return its head; `exchanges` checks the answers.
-
-        Raises:
-            DataError: something was changed.
-        """
-        trials = TrialCheck(self.connection, self.run)
-        if faults := list(trials.faults()):
-            raise damaged(f"run {self.run.name}, {faults[0].where}", faults[0].problem)
-        if (problem := record_fault(self.connection, self.run)) is not None:
-            raise damaged(f"run {self.run.name}", problem)
-        return trials.head
+        self._places = new_places(self.connection)
+        self.images: set[str] = set()
+        """The sha256 of each image that the run names, stored or not."""
 
     def identities(self) -> list[tuple[bytes, str]]:
         """Return (digest, canonical identity) of each model that answered."""
@@ -181,21 +169,24 @@ class RunContent:
                 raise damaged(f"model {digest.hex()[:12]}", "its digest does not follow from its identity")
         return found
 
-    def exchanges(self) -> Iterator[list[Sent]]:
-        """Yield the exchanges in parts, by key and then by time."""
-        exchange, place = table_of(Exchange), 0
+    def exchanges(self, pack: Callable[[list[Sent]], R]) -> Iterator[R]:
+        """Yield what `pack`, a function of a module, makes of `READ` exchanges at a time, by key and then by time."""
+        exchange, model, place = table_of(Exchange), table_of(Model), 0
         response = sa.collate(exchange.c.response, bytewise(self.connection))
         order = (exchange.c.key, exchange.c.created, response, exchange.c.id)
-        with closing(stream_exchanges(self.connection, self._uses, order)) as parts:
-            for numbers, rows, proofs in parts:
-                for row, proof in zip(rows, proofs, strict=True):
-                    ensure_same(row, proof)
-                    if request_key(row.identity, row.request.encode()) != row.key:
-                        problem = "its key does not follow from its model and request"
-                        raise damaged(f"the exchange with the key {row.key.hex()[:12]}", problem)
-                self._places[numbers] = np.arange(place, place + len(rows))
-                place += len(rows)
-                yield rows
+        query = sa.select(exchange.c.id).join_from(exchange, model).where(self._uses).order_by(*order)
+
+        def parts() -> Iterator[tuple[list[int], Callable[[list[Sent]], R]]]:
+            nonlocal place
+            ids = (number for rows in plain_rows(self.connection, query, READ) for (number,) in rows)
+            for numbers in batched(ids, READ):
+                self._places[numbers] = np.arange(place, place + len(numbers))
+                place += len(numbers)
+                yield numbers, pack
+
+        for part, images in self._readers.map(_part, parts()):
+            self.images |= images
+            yield part
         used = self.connection.scalar(sa.select(sa.func.count()).select_from(exchange).where(self._uses)) or 0
         if used != place:
             raise damaged(f"{used - place:,} exchanges of run {self.run.name}", "their model is not in the store")
@@ -211,15 +202,10 @@ class RunContent:
         query = sa.select(*columns).where(table.c.run_id == self.run.id).order_by(table.c.created, table.c.id)
         return [Failed(bytes(row[0]), *row[1:]) for row in self.connection.execute(query)]
 
-    def images(self) -> list[str]:
-        """Return the sha256 of each image that the run names, stored or not."""
-        named = stream_texts(self.connection, sa.and_(self._uses, names_image()))
-        return sorted({image for text in named for image in images_in(text)})
-
     def pictures(self) -> Iterator[Picture]:
         """Yield the stored images, one at a time."""
         table = table_of(Blob)
-        for image in self.images():
+        for image in sorted(self.images):
             query = sa.select(table.c.sha256, table.c.media_type, table.c.data).where(table.c.sha256 == image)
             if (found := self.connection.execute(query).first()) is not None:
                 yield Picture(found[0], found[1], bytes(found[2]))
@@ -228,13 +214,54 @@ class RunContent:
         """Return the sha256 of the content."""
         digest = ContentDigest(self.facts)
         digest.add("identity", self.identities())
-        for sent in self.exchanges():
-            digest.add("exchange", sent)
+        for rows in self.exchanges(packed_exchanges):
+            digest.add_packed(rows)
         for tried in self.trials():
             digest.add("trial", tried)
         digest.add("failure", self.failures())
         digest.add("picture", ((sha256, media_type) for sha256, media_type, _ in self.pictures()))
         return digest.hexdigest()
+
+
+def ensure_sound(connection: sa.Connection, run: RunRow) -> bytes:
+    """Check a run's record and trials, and return its head; `sent_of` checks the answers.
+
+    Raises:
+        DataError: something was changed.
+    """
+    trials = TrialCheck(connection, run)
+    if faults := list(trials.faults()):
+        raise damaged(f"run {run.name}, {faults[0].where}", faults[0].problem)
+    if (problem := record_fault(connection, run)) is not None:
+        raise damaged(f"run {run.name}", problem)
+    return trials.head
+
+
+def _part(connection: sa.Connection, numbers: Sequence[int], pack: Callable[[list[Sent]], R]) -> tuple[R, set[str]]:
+    """Return what `pack` makes of the exchanges with these ids, and the images that they name."""
+    rows = sent_of(connection, numbers)
+    images = {image for row in rows for text in (row.request, row.response) for image in images_in(text)}
+    return pack(rows), images
+
+
+def sent_of(connection: sa.Connection, numbers: Sequence[int]) -> list[Sent]:
+    """Return the exchanges with these ids, in their order.
+
+    Raises:
+        DataError: one was changed.
+    """
+    # Numbers as a text: SQLAlchemy takes longer for thousands of parameters than the database for the answer.
+    query = _whole_exchanges().where(sa.text(f"exchange.id IN ({', '.join(map(str, numbers))})"))
+    found = {row[0]: row for rows in plain_rows(connection, query, READ) for row in rows}
+    if lost := [number for number in numbers if number not in found]:
+        raise damaged(f"the exchange {lost[0]}", "an index of the store has it, but the table has not")
+    _, sent, proofs = _whole(connection, [found[number] for number in numbers])
+    for row, proof in zip(sent, proofs, strict=True):
+        ensure_same(row, proof)
+        if request_key(row.identity, row.request.encode()) != row.key:
+            problem = "its key does not follow from its model and request"
+            raise damaged(f"the exchange with the key {row.key.hex()[:12]}", problem)
+    return sent
 
 
 def new_places(connection: sa.Connection) -> Places:
@@ -257,19 +284,28 @@ def stream_exchanges(
     connection: sa.Connection, where: sa.ColumnElement[bool], order: Iterable[sa.ColumnElement[Any]]
 ) -> Generator[tuple[list[int], list[Sent], list[Proof]]]:
     """Yield the ids, full rows and proofs of exchanges, in parts."""
+    query = _whole_exchanges().where(where).order_by(*order)
+    with closing(connection.execute(query, execution_options={"yield_per": READ})) as result:
+        for rows in result.partitions():
+            yield _whole(connection, rows)
+
+
+def _whole_exchanges() -> sa.Select[Any]:
     exchange, model = table_of(Exchange), table_of(Model)
     columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
     proof = [exchange.c[name] for name in Proof._fields]
-    query = sa.select(exchange.c.id, *columns, *proof).join_from(exchange, model).where(where).order_by(*order)
-    with closing(connection.execute(query, execution_options={"yield_per": READ})) as result:
-        for rows in result.partitions():
-            # What was damaged into bytes has no key that follows from it, and is refused by that.
-            requests = unpack(connection, (row.request if isinstance(row.request, str) else "" for row in rows))
-            sent = [
-                Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:-2])
-                for row, request in zip(rows, requests, strict=True)
-            ]
-            yield [row[0] for row in rows], sent, [Proof(row[-2] or b"", row[-1]) for row in rows]
+    return sa.select(exchange.c.id, *columns, *proof).join_from(exchange, model)
+
+
+def _whole(connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> tuple[list[int], list[Sent], list[Proof]]:
+    """Return what rows of `_whole_exchanges` hold."""
+    # What was damaged into bytes has no key that follows from it, and is refused by that.
+    requests = unpack(connection, (row[4] if isinstance(row[4], str) else "" for row in rows))
+    sent = [
+        Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:-2])
+        for row, request in zip(rows, requests, strict=True)
+    ]
+    return [row[0] for row in rows], sent, [Proof(row[-2] or b"", row[-1]) for row in rows]
 
 
 def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:

@@ -1,50 +1,33 @@
 """Processes that read one state of a store together, whoever writes meanwhile.
 
-They are started anew: a forked process would inherit the locks of the threads of this one. A server of PostgreSQL lets
-them read the state that this process reads. SQLite has no name for a state: all begin to read, and begin again if
-somebody committed meanwhile.
+A server of PostgreSQL lets them read the state that this process reads. SQLite has no name for a state: all begin to
+read, and begin again if somebody committed meanwhile.
 """
 
 from __future__ import annotations
 
 import logging
-import signal
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context, resource_tracker
-from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from ..contracts.errors import StoreError
 from .bulk import table_of
-from .content import snapshot
+from .helpers import Helper, Team, helping
+from .snapshots import snapshot
 from .store import Store
 from .tables import Exchange
 
 LOG = logging.getLogger(__name__)
-EACH = 50_000
-"""Exchanges for which one more process is worth the second that its start takes."""
-AHEAD = 2
-"""Tasks that a process is given at once, so that it does not wait for the next."""
-KEPT = 4
-"""Tasks of each process of which the results may wait for those before."""
 TRIES, PAUSE = 100, 0.01
 """How often all begin to read, and the seconds between."""
-R = TypeVar("R")
-
-
-class UnreadableError(Exception):
-    """What another process could not read, in the words of the database."""
-
-
-BROKEN = (DBAPIError, sqlite3.Error, UnreadableError)
+BROKEN = (DBAPIError, sqlite3.Error)
 """What reading a damaged store raises."""
+Read = Callable[[Store], AbstractContextManager[sa.Connection]]
 
 
 def told(error: Exception) -> str:
@@ -52,151 +35,66 @@ def told(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", error)).split())
 
 
-@contextmanager
-def reading(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection with a snapshot of a store that may be damaged.
+class Crew(Team):
+    """This process and its helpers, each with a connection to the same state of a store.
 
-    SQLite gives texts that are no UTF-8, too, because bytes of them were changed.
+    The connection comes before the values of each task.
     """
-    with snapshot(store) as connection:
-        if connection.dialect.name != "sqlite":
-            yield connection
-            return
-        driver: Any = connection.connection.driver_connection
-        before, driver.text_factory = driver.text_factory, _decode
-        try:
-            yield connection
-        finally:
-            driver.text_factory = before
+
+    def __init__(self, connection: sa.Connection, helpers: Iterable[Helper] = ()) -> None:
+        super().__init__(helpers)
+        self.connection = connection
+
+    def _call(self, work: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+        # An error ends the transaction of a server, and with it all reading, unless it was in a part of that.
+        part = self.connection.begin_nested() if self.connection.dialect.name == "postgresql" else nullcontext()
+        with part:
+            return work(self.connection, *values)
 
 
-class _Task:
-    """A call, and what it returned or raised."""
-
-    def __init__(self, work: Callable[..., Any], values: tuple[Any, ...]) -> None:
-        self.work, self.values, self.done = work, values, False
-        self.found: Any = None
-
-    def end(self, found: Any) -> None:
-        self.found, self.done = found, True
-
-
-class _Helper:
-    """A process that reads the store, and the tasks that it has."""
-
-    def __init__(self, store: Store) -> None:
-        context = get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        url = store.url.render_as_string(hide_password=False)
-        self._process = context.Process(target=_serve, args=(theirs, url), daemon=True)
-        self.tasks: deque[_Task] = deque()
-        with _uninterrupted():
-            self._process.start()
-        theirs.close()
-
-    def give(self, task: _Task) -> None:
-        self.tasks.append(task)
-        with suppress(OSError):  # it ended: that is noticed where its results are read
-            self.pipe.send((task.work, task.values))
-
-    def close(self) -> None:
-        self.pipe.close()
-        self._process.terminate()
-        self._process.join()
-
-
-class Crew:
-    """This process and its helpers, each with a connection to the same state of a store."""
-
-    def __init__(self, connection: sa.Connection, helpers: list[_Helper]) -> None:
-        self.connection, self._helpers = connection, helpers
-
-    def map(self, work: Callable[..., R], tasks: Iterable[tuple[Any, ...]]) -> Iterator[R]:
-        """Yield what `work` returns for a connection and the values of each task, in the order of the tasks.
-
-        `work` is a function of a module. This process works, too.
-
-        Raises:
-            UnreadableError: the store cannot be read further, after the results before.
-        """
-        coming, waiting = _tasks(work, tasks), deque[_Task]()
-        most = KEPT * (1 + len(self._helpers))
-        while True:
-            for helper in self._helpers:
-                while len(helper.tasks) < AHEAD and len(waiting) < most and (task := next(coming, None)) is not None:
-                    waiting.append(task)
-                    if not task.done:
-                        helper.give(task)
-            self._collect(0)
-            if waiting and waiting[0].done:
-                if isinstance(found := waiting.popleft().found, UnreadableError):
-                    raise found
-                yield found
-            elif len(waiting) < most and (task := next(coming, None)) is not None:
-                waiting.append(task)
-                self._do(task)
-            elif waiting:
-                self._collect(None)
-            else:
-                return
-
-    def _do(self, task: _Task) -> None:
-        if not task.done:
-            task.end(_result(self.connection, task.work, task.values))
-
-    def _collect(self, seconds: float | None) -> None:
-        """Take the results that helpers have, or wait for some."""
-        busy = {helper.pipe: helper for helper in self._helpers if helper.tasks}
-        for pipe in wait(list(busy), seconds) if busy else ():
-            helper = busy[pipe]  # type: ignore[index]
-            try:
-                helper.tasks[0].end(helper.pipe.recv())
-                helper.tasks.popleft()
-            except (EOFError, OSError):
-                LOG.info("a process that reads the store ended; its part is read by this one")
-                self._helpers.remove(helper)
-                for task in helper.tasks:
-                    self._do(task)
+def last_exchange(connection: sa.Connection) -> int:
+    """Return the highest id of an exchange: nearly the number of exchanges, and found at once."""
+    return int(connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0)
 
 
 @contextmanager
-def crew(store: Store, processes: int) -> Iterator[Crew]:
-    """Yield at most so many processes, this one among them, that read one state of a store that may be damaged."""
-    helpers: list[_Helper] = []
-    try:
-        with reading(store) as connection:
-            while len(helpers) + 1 < min(processes, _worth(connection)):
-                helpers.append(_Helper(store))
+def crew(
+    store: Store, processes: int, read: Read = snapshot, size: Callable[[sa.Connection], int] = last_exchange
+) -> Iterator[Crew]:
+    """Yield at most so many processes, this one among them, that read one state of a store.
+
+    Args:
+        store: the store.
+        processes: how many.
+        read: how each reads; a function of a module.
+        size: how many exchanges are read, for which fewer processes may do.
+    """
+    with read(store) as connection:
+        try:
+            exchanges = size(connection)
+        except BROKEN:
+            exchanges = 0  # whoever reads the store says so
+        url = store.url.render_as_string(hide_password=False)
+        with helping(processes, exchanges, _connected, url, read) as helpers:
             yield Crew(connection, _together(store, connection, helpers))
-    finally:
-        for helper in helpers:
-            helper.close()
 
 
-def _worth(connection: sa.Connection) -> int:
-    try:
-        return int(connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0) // EACH
-    except BROKEN:
-        return 1  # whoever checks the store says so
-
-
-def _together(store: Store, connection: sa.Connection, helpers: list[_Helper]) -> list[_Helper]:
+def _together(store: Store, connection: sa.Connection, ready: list[Helper]) -> list[Helper]:
     """Return the helpers that read the state that this process reads: all that could be started, or none."""
-    ready = [helper for helper in helpers if _answers(helper)]
     if not ready:
         return []
     if connection.dialect.name == "postgresql":
         number = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
-        return [helper for helper in ready if _begins(helper, f"SET TRANSACTION SNAPSHOT '{number}'")]
+        return [helper for helper in ready if helper.does(_begin, f"SET TRANSACTION SNAPSHOT '{number}'")]
     with store.engine.connect() as watcher:
         for _ in range(TRIES):
             before, begin = _version(watcher), "SELECT count(*) FROM sqlite_master"
             _begin(connection, begin)
-            ready = [helper for helper in ready if _begins(helper, begin)]
+            ready = [helper for helper in ready if helper.does(_begin, begin)]
             if _version(watcher) == before:
                 return ready
             time.sleep(PAUSE)
-    LOG.info("others write to the store all the time: one process checks it")
+    LOG.info("others write to the store all the time: one process reads it")
     return []
 
 
@@ -212,59 +110,7 @@ def _begin(connection: sa.Connection, statement: str) -> None:
     connection.exec_driver_sql(statement)
 
 
-def _begins(helper: _Helper, statement: str) -> bool:
-    with suppress(OSError):
-        helper.pipe.send((_begin, (statement,)))
-        return _answers(helper)
-    return False
-
-
-def _answers(helper: _Helper) -> bool:
-    try:
-        return helper.pipe.recv() is None
-    except (EOFError, OSError):
-        return False
-
-
-def _tasks(work: Callable[..., Any], every: Iterable[tuple[Any, ...]]) -> Iterator[_Task]:
-    try:
-        for values in every:
-            yield _Task(work, values)
-    except BROKEN as error:
-        task = _Task(work, ())
-        task.end(UnreadableError(told(error)))
-        yield task
-
-
-def _result(connection: sa.Connection, work: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-    try:
-        return work(connection, *values)
-    except BROKEN as error:
-        return UnreadableError(told(error))
-
-
-def _serve(pipe: Connection, url: str) -> None:
-    """Be a helper, until the other end of the pipe is closed: also if the process there was killed."""
-    with suppress(EOFError, OSError, StoreError), Store(url, writable=False) as store, reading(store) as connection:
-        pipe.send(None)
-        while True:
-            work, values = pipe.recv()
-            pipe.send(_result(connection, work, values))
-
-
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let a process that is started here never see Ctrl-C, which ends this one, and it with it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # else the first process starts it, which unblocks the signal again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _decode(data: bytes) -> str:
-    return data.decode(errors="surrogateescape")
+def _connected(url: str, read: Read) -> Iterator[tuple[sa.Connection]]:
+    with Store(url, writable=False) as store, read(store) as connection:
+        yield (connection,)

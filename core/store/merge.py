@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import closing
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -18,12 +19,14 @@ from .content import (
     Places,
     RunContent,
     ensure_same,
+    ensure_sound,
     new_places,
     rename,
-    snapshot,
     stream_exchanges,
     stream_trials_of,
 )
+from .crew import Crew, crew
+from .exchange_checks import id_ranges
 from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whole
 from .names import run_name
 from .reachable import READ
@@ -45,10 +48,11 @@ class Merged(NamedTuple):
     """Renamed runs, because this store has another run of that name: old name, new name."""
 
 
-def merge(store: Store, other: Store) -> Merged:
+def merge(store: Store, other: Store, processes: int = 1) -> Merged:
     """Copy everything from another store in chunks; merging again changes nothing, and goes on where it was cut off.
 
-    All of the other store is checked before the first chunk. A run is there from its last chunk on.
+    All of the other store is checked before the first chunk, by at most so many processes. A run is there from its
+    last chunk on.
 
     Raises:
         UsageError: both are the same store.
@@ -59,15 +63,16 @@ def merge(store: Store, other: Store) -> Merged:
         raise UsageError(
             "a store cannot be merged into itself. Name the store to merge into with --store.", code="store.same"
         )
-    with snapshot(other) as source:
+    with crew(other, processes) as readers:
+        source = readers.connection
         identities = _identities(source)
-        _check(source, identities)
+        _check(readers, identities)
         with Chunks(store, f"merge {show(other.url)}", identities) as chunks:
             chunks.pictures(_pictures(source))
             numbers = _exchanges(source, chunks)
             same, renamed = 0, []
             for run in runs_of(source):
-                if (name := _run(source, chunks, run, numbers)) is None:
+                if (name := _run(readers, chunks, run, numbers)) is None:
                     same += 1
                 elif name != run.name:
                     renamed.append((run.name, name))
@@ -85,7 +90,7 @@ def free_name(here: sa.Connection, run: RunRow, digest: str) -> str | None:
         name = run.name if number == 1 else run_name(f"{run.name}-{number}")
         if name not in known:
             return name
-        if RunContent(here, known[name]).digest() == digest:
+        if RunContent(Crew(here), known[name]).digest() == digest:
             return None
     raise AssertionError("a free name always exists")
 
@@ -96,25 +101,39 @@ def _identities(source: sa.Connection) -> dict[bytes, str]:
     return {bytes(digest): identity for digest, identity in models}
 
 
-def _check(source: sa.Connection, identities: Mapping[bytes, str]) -> None:
+def _check(readers: Crew, identities: Mapping[bytes, str]) -> None:
     """Refuse a store that is damaged, before anything of it is copied."""
+    source, models = readers.connection, frozenset(identities)
     for digest, identity in identities.items():
         ensure_identity(digest, identity)
     for picture in _pictures(source):
         ensure_picture(picture)
-    with closing(stream_exchanges(source, sa.true(), [table_of(Exchange).c.id])) as parts:
-        for _, rows, proofs in parts:
-            for row, proof in zip(rows, proofs, strict=True):
-                ensure_whole(row, identities)
-                ensure_same(row, proof)
-    for run in runs_of(source):
-        content = RunContent(source, run)
-        head = content.ensure_sound()
-        if run.head is not None and head != run.head:
-            raise damaged(f"run {run.name}", "its trials are not those that were recorded")
-        for trials in stream_trials_of(source, run.id, new_places(source)):
-            for trial in trials:
-                ensure_factors(trial)
+    runs: list[tuple[Any, ...]] = [(_check_run, run) for run in runs_of(source)]
+    exchanges = ((_check_exchanges, *some, models) for some in id_ranges(source))
+    # Runs come first: one is checked by one process, while others check exchanges. No result waits for its turn.
+    for _ in readers.map(_check_part, chain(runs, exchanges), sys.maxsize):
+        pass
+
+
+def _check_part(source: sa.Connection, check: Callable[..., None], *values: Any) -> None:
+    check(source, *values)
+
+
+def _check_exchanges(source: sa.Connection, first: int, last: int, models: Container[bytes]) -> None:
+    number = table_of(Exchange).c.id
+    for _, rows, proofs in stream_exchanges(source, number.between(first, last), [number]):
+        for row, proof in zip(rows, proofs, strict=True):
+            ensure_whole(row, models)
+            ensure_same(row, proof)
+
+
+def _check_run(source: sa.Connection, run: RunRow) -> None:
+    head = ensure_sound(source, run)
+    if run.head is not None and head != run.head:
+        raise damaged(f"run {run.name}", "its trials are not those that were recorded")
+    for trials in stream_trials_of(source, run.id, new_places(source)):
+        for trial in trials:
+            ensure_factors(trial)
 
 
 def _pictures(source: sa.Connection) -> Iterator[Picture]:
@@ -145,9 +164,9 @@ def _exchanges(source: sa.Connection, chunks: Chunks) -> Places:
     return numbers
 
 
-def _run(source: sa.Connection, chunks: Chunks, run: RunRow, numbers: Places) -> str | None:
+def _run(readers: Crew, chunks: Chunks, run: RunRow, numbers: Places) -> str | None:
     """Copy a run, and return its name here; None if this store has it already."""
-    content = RunContent(source, run)
+    source, content = readers.connection, RunContent(readers, run)
     digest = content.digest()
 
     def name(here: sa.Connection) -> str | None:

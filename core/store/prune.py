@@ -11,7 +11,6 @@ from ..contracts.errors import UsageError
 from .batches import OPEN
 from .bulk import LOOKUP, batched, table_of
 from .chunks import give_up, spared
-from .content import snapshot, writing
 from .engine import translated
 from .evidence import is_run, tally, weights_of
 from .holders import held
@@ -19,6 +18,7 @@ from .names import run_name
 from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
+from .snapshots import snapshot, writing
 from .store import Store
 from .tables import Attempt, Batch, BatchItem, Blob, Damage, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
 

@@ -21,11 +21,10 @@ from .content import (
     ensure_same,
     new_places,
     rename,
-    snapshot,
     stream_exchanges,
     stream_trials_of,
-    writing,
 )
+from .crew import Crew
 from .evidence import READ, recount, seal
 from .exchange_checks import Problem, fault_of
 from .intake import Intake
@@ -33,6 +32,7 @@ from .names import run_name
 from .parts import long_texts, text_digest
 from .reading import RunRow, runs_of
 from .run_checks import UNREADABLE, TrialCheck, record_fault
+from .snapshots import snapshot, writing
 from .store import Store
 from .tables import Attempt, Blob, Damage, Exchange, Model, Part, Run, RunTrial, Tally
 
@@ -245,7 +245,7 @@ class _Repair:
 
     def _take_record(self, run_id: int, name: str, theirs: RunRow) -> None:
         run, attempts = table_of(Run), table_of(Attempt)
-        content = RunContent(self.there, theirs)
+        content = RunContent(Crew(self.there), theirs)
         values = content.facts._asdict() | {"manifest": rename(content.facts.manifest, name)}
         self.here.execute(sa.update(run).where(run.c.id == run_id).values(values))
         self.here.execute(sa.delete(attempts).where(attempts.c.run_id == run_id))

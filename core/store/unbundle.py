@@ -8,7 +8,8 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -24,10 +25,14 @@ from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
 from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
 from .chunks import Chunks
-from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, rename, snapshot
+from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, packed, rename
+from .crew import Crew
 from .evidence import VERSION, answer_digest, trial_digest
+from .helpers import Team, helping
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
+from .reachable import READ
 from .reading import RunRow, runs_of
+from .snapshots import snapshot
 from .store import Store
 
 _MEMBER = re.compile(
@@ -89,9 +94,15 @@ class Bundle:
 
     def rows(self, kind: str) -> Iterator[list[Any]]:
         """Yield the rows of a kind, in parts."""
-        for name in self._names(rf"{kind}/.*"):
-            frame = self._frame(name, SCHEMAS[kind])
-            yield [_ROWS[kind](*row) for row in frame.iter_rows()]
+        return (_rows(kind, frame) for frame in self.frames(kind))
+
+    def frames(self, kind: str) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a kind as tables, one at a time."""
+        return (self._frame(name, SCHEMAS[kind]) for name in self._names(rf"{kind}/.*"))
+
+    def most(self, kind: str) -> int:
+        """Return how many rows of a kind there can be at most."""
+        return MEMBER_ROWS * len(self._names(rf"{kind}/.*"))
 
     def pictures(self) -> Iterator[Picture]:
         """Yield the images."""
@@ -106,8 +117,8 @@ class Bundle:
             raise self._fault(f"it has unknown members: {_some(odd)}", "bundle.members")
         if twice := [name for name, times in Counter(names).items() if times > 1]:
             raise self._fault(f"it has duplicate members: {_some(twice)}", "bundle.members")
-        packed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
-        if packed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
+        compressed = [info for info in self._archive.infolist() if info.compress_type or info.flag_bits & 1]
+        if compressed or sum(info.file_size for info in self._archive.infolist()) > self.path.stat().st_size:
             raise self._fault(
                 "its members are compressed, or larger than the file itself. A bundle stores them as is",
                 "bundle.compressed",
@@ -187,10 +198,11 @@ class Bundle:
         return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
 
 
-def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Imported:
+def import_bundle(store: Store, bundle: Bundle, name: str | None = None, processes: int = 1) -> Imported:
     """Import a bundle's run, as `name` if given, in chunks; importing it again changes nothing.
 
-    All of it is checked before the first chunk. An import that was cut off goes on when it is begun again.
+    All of it is checked before the first chunk, by at most so many processes. An import that was cut off goes on when
+    it is begun again.
 
     Raises:
         DataError: the bundle is inconsistent, or another run has its name; nothing was imported.
@@ -202,7 +214,8 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None) -> Impo
             return Imported(name, False, 0, 0)
     taking = _Taking(bundle)
     ensure_name(name)
-    taking.check()
+    with helping(processes, bundle.most("exchanges"), nullcontext, ()) as helpers:
+        taking.check(Team(helpers))
     with Chunks(store, f"bundle {bundle.head.content} {name}", taking.identities) as chunks:
         taking.take(chunks, name)
         return Imported(name, True, chunks.added["exchanges"], chunks.added["images"])
@@ -212,10 +225,20 @@ def _is_there(here: sa.Connection, bundle: Bundle, name: str) -> bool:
     known: dict[str, RunRow] = {run.name: run for run in runs_of(here)}
     if name not in known:
         return False
-    if RunContent(here, known[name]).digest() == bundle.head.content:
+    if RunContent(Crew(here), known[name]).digest() == bundle.head.content:
         return True
     mend = f"Import it under another name: --as {name}-2"
     raise DataError(f"the store has another run {name!r}, with other content. {mend}", code="bundle.run-differs")
+
+
+class _Exchanges(NamedTuple):
+    """Exchanges that were checked."""
+
+    packed: bytes
+    """As they are added to the digest of the content."""
+    keys: bytes
+    answers: bytes
+    """Digests of the answers."""
 
 
 class _Taking:
@@ -227,7 +250,7 @@ class _Taking:
         self._head = bytes.fromhex(bundle.head.head) if bundle.head.format > 1 else None
         self.identities = dict(bundle.identities())
 
-    def check(self) -> None:
+    def check(self, readers: Team) -> None:
         """Refuse a bundle that is inconsistent.
 
         Raises:
@@ -237,13 +260,12 @@ class _Taking:
         for model, identity in self.identities.items():
             ensure_identity(model, identity)
         digest.add("identity", self.identities.items())
-        keys, answers = bytearray(), bytearray()
-        for sent in self._bundle.rows("exchanges"):
-            digest.add(KINDS["exchanges"], sent)
-            for row in sent:
-                ensure_whole(row, self.identities)
-                keys += row.key
-                answers += answer_digest(row.key, row.operation, *row[4:])
+        keys, answers, models = bytearray(), bytearray(), frozenset(self.identities)
+        parts = ((part, models) for frame in self._bundle.frames("exchanges") for part in frame.iter_slices(READ))
+        for part in readers.map(_check_exchanges, parts):
+            digest.add_packed(part.packed)
+            keys += part.keys
+            answers += part.answers
         last: tuple[bytes, int] = (b"", -1)
         for tried in self._bundle.rows("trials"):
             digest.add(KINDS["trials"], tried)
@@ -301,6 +323,18 @@ class _Taking:
 
     def _changed(self, problem: str, code: str) -> DataError:
         return DataError(f"{self._bundle.path} was changed: {problem}.", code=code)
+
+
+def _check_exchanges(frame: pl.DataFrame, models: Container[bytes]) -> _Exchanges:
+    rows: list[Sent] = _rows("exchanges", frame)
+    for row in rows:
+        ensure_whole(row, models)
+    answers = b"".join(answer_digest(row.key, row.operation, *row[4:]) for row in rows)
+    return _Exchanges(packed(KINDS["exchanges"], rows), b"".join(row.key for row in rows), answers)
+
+
+def _rows(kind: str, frame: pl.DataFrame) -> list[Any]:
+    return [_ROWS[kind](*row) for row in frame.iter_rows()]
 
 
 def _numbered(row: Tried, places: Places) -> Tried:

@@ -19,7 +19,7 @@ from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Generation
-from prejudge.core.store import NewExchange, Store, exchange_checks
+from prejudge.core.store import NewExchange, Store, exchange_checks, helpers
 from prejudge.core.store import crew as crews
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.crew import crew
@@ -41,7 +41,7 @@ DAMAGES = [
 @pytest.fixture
 def many(monkeypatch):
     """Let a store of a few exchanges have many ranges, and be worth several processes."""
-    monkeypatch.setattr(crews, "EACH", 1)
+    monkeypatch.setattr(helpers, "EACH", 1)
     monkeypatch.setattr(exchange_checks, "READ", 2)
 
 
@@ -66,7 +66,7 @@ def checked(store, processes):
     return problems, checks.counts, checks.heads, checks.absent, checks.proved_since
 
 
-def helpers(store):
+def pids(store):
     """Return the processes of a crew of three: how many, and the ids."""
     with crew(store, THREE) as readers:
         return [helper._process.pid for helper in readers._helpers]
@@ -133,16 +133,16 @@ def test_store_is_sound_while_others_write_to_it(filled, place):
 
 def test_all_see_what_was_there_when_they_began(filled, place, monkeypatch):
     """Somebody commits between the first and the second process that begins: they begin again."""
-    begins, began = crews._begins, []
+    does, began = helpers.Helper.does, []
 
-    def slow(helper, statement):
+    def slow(helper, work, statement):
         began.append(statement)
         if len(began) == 2:
             with Store(place) as mine:
                 mine.end_run(mine.begin_run("new", "s", b"{}"), "finished", b"{}")
-        return begins(helper, statement)
+        return does(helper, work, statement)
 
-    monkeypatch.setattr(crews, "_begins", slow)
+    monkeypatch.setattr(helpers.Helper, "does", slow)
     with crew(filled, THREE) as readers:
         own = [run.name for run in runs_of(readers.connection)]
         seen = [[run.name for run in runs] for runs in readers.map(runs_of, [()] * 12)]
@@ -156,21 +156,21 @@ def test_one_process_reads_where_others_never_stop_to_write(filled, monkeypatch)
     numbers = iter(range(1000))
     monkeypatch.setattr(crews, "_version", lambda watcher: next(numbers))
     monkeypatch.setattr(crews, "PAUSE", 0.0)
-    assert helpers(filled) == [] and checked(filled, THREE)[0] == []
+    assert pids(filled) == [] and checked(filled, THREE)[0] == []
 
 
 def test_small_store_is_read_by_one_process(filled, monkeypatch):
-    assert len(helpers(filled)) == THREE - 1
-    monkeypatch.setattr(crews, "EACH", 7)
-    assert len(helpers(filled)) == 23 // 7 - 1
-    monkeypatch.setattr(crews, "EACH", 50_000)
-    assert helpers(filled) == []
+    assert len(pids(filled)) == THREE - 1
+    monkeypatch.setattr(helpers, "EACH", 7)
+    assert len(pids(filled)) == 23 // 7 - 1
+    monkeypatch.setattr(helpers, "EACH", 50_000)
+    assert pids(filled) == []
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 def test_part_of_a_killed_process_is_read_by_this_one(filled, monkeypatch, when):
     expected = checked(filled, 1)
-    give, given = crews._Helper.give, []
+    give, given = helpers.Helper.give, []
 
     def killed(self, task):
         given.append(task)
@@ -179,7 +179,7 @@ def test_part_of_a_killed_process_is_read_by_this_one(filled, monkeypatch, when)
             self._process.join()
         give(self, task)
 
-    monkeypatch.setattr(crews._Helper, "give", killed)
+    monkeypatch.setattr(helpers.Helper, "give", killed)
     assert checked(filled, THREE) == expected and len(given) > 3
 
 
@@ -193,13 +193,13 @@ def test_results_that_wait_for_a_slow_one_are_few(filled, monkeypatch):
 
     with crew(filled, THREE) as readers:
         ahead = [len(taken) - done for done, _ in enumerate(readers.map(runs_of, tasks()))]
-    assert len(ahead) == 1000 and max(ahead) <= crews.KEPT * THREE + 1
+    assert len(ahead) == 1000 and max(ahead) <= helpers.KEPT * THREE + 1
 
 
 SCRIPT = """
 import sys, time
-from prejudge.core.store import Store, crew
-crew.EACH = 1
+from prejudge.core.store import Store, crew, helpers
+helpers.EACH = 1
 if __name__ == "__main__":
     with Store(sys.argv[1], writable=False) as store, crew.crew(store, 3) as readers:
         print(*(helper._process.pid for helper in readers._helpers), flush=True)
