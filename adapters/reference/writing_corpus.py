@@ -38,8 +38,8 @@ class Writing(NamedTuple):
 def writings() -> tuple[Writing, ...]:
     """Return the example prompts of the study, as many in each category as there are preferences."""
     file = resources.files("prejudge.probes.indicasa") / "data" / "completions.csv"
-    with file.open(encoding="utf-8", newline="") as rows:
-        both = {row["masked"]: (row["stereotype"], row["opposite"]) for row in csv.DictReader(rows)}
+    rows = csv.DictReader(file.read_text("utf-8").splitlines())
+    both = {row["masked"]: (row["stereotype"], row["opposite"]) for row in rows}
     found, number = [], Counter[str]()
     for one in read_prompts(None, None):
         stereotype, opposite = (f" {json.dumps({KEY: text})}" for text in both[one.masked])
