@@ -71,10 +71,6 @@ class Bench:
         """Requests to models so far."""
         self._blobs: dict[str, bytes] = {}
 
-    def measure_like(self, other: Bench) -> None:
-        """Take the metrics of a bench with the same ones, and what it found of how little they need to make."""
-        self._metrics = other._metrics
-
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages that have a model."""
@@ -102,12 +98,13 @@ class Bench:
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
 
-    def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool = True) -> tuple[Estimate, ...]:
+    def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool | None = True) -> tuple[Estimate, ...]:
         """Return the headline of a study's metrics, with verdicts, as a run reports it.
 
         Args:
             observations: by stage.
-            check: whether to make every estimate, and to see whether the headline can be had without the others.
+            check: whether to make every estimate, and to see whether the headline can be had without the others; None:
+                every estimate is made, and nothing else is tried.
         """
         last = list(observations.values())[-1]
         whole = stack(observations) if any(every for every, _ in self._metrics) else last

@@ -34,11 +34,16 @@ class Brief:
         self._short: Metric | None = None
         self._tried = False
 
-    def headline(self, observations: pl.DataFrame, *, check: bool) -> list[Estimate]:
-        """Return the headline; `check` compares it with that of the whole, and gives up the short way if it differs."""
-        if not check and self._short is not None:
+    def headline(self, observations: pl.DataFrame, *, check: bool | None) -> list[Estimate]:
+        """Return the headline; `check` compares it with that of the whole, and gives up the short way if it differs.
+
+        None: the whole is made, and no short way is sought.
+        """
+        if check is False and self._short is not None:
             return self._of(self._short, observations).headline
         whole = self._of(self._metric, observations)
+        if check is None:
+            return whole.headline
         if not self._tried:
             self._tried, self._short = True, self._shortest(observations, whole)
         elif self._short is not None and not self._same(self._short, observations, whole):

@@ -170,11 +170,23 @@ class Campaign:
         """Ask, read and measure one study."""
         return self.measured(self.bench, self._models(null, seed, strength), null, seed, strength)
 
-    def measured(self, bench: Bench, models: Mapping[str, ModelAdapter], name: str, seed: int, strength: float) -> Done:
-        """Ask these models, read and measure; `name` and `seed` are what the study is recorded by."""
+    def measured(
+        self,
+        bench: Bench,
+        models: Mapping[str, ModelAdapter],
+        name: str,
+        seed: int,
+        strength: float,
+        *,
+        alike: bool = True,
+    ) -> Done:
+        """Ask these models, read and measure; `name` and `seed` are what the study is recorded by.
+
+        Studies that are not `alike`, since their items differ, may have other numbers than the first one: all is made.
+        """
         start = time.process_time()
         observations = asyncio.run(bench.observe(models))
-        found = bench.measure(observations, check=seed == 0)
+        found = bench.measure(observations, check=seed == 0 if alike else None)
         numbers = tuple(Number.of(one, self.entry.calibration.discoveries) for one in found)
         trials = sum(frame.height for frame in observations.values())
         read = sum(frame.filter(pl.col("status") == "ok").height for frame in observations.values())

@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from traceback import clear_frames
 from typing import Any
 
 import sqlalchemy as sa
@@ -49,7 +50,12 @@ class Crew(Team):
         # An error ends the transaction of a server, and with it all reading, unless it was in a part of that.
         part = self.connection.begin_nested() if self.connection.dialect.name == "postgresql" else nullcontext()
         with part:
-            return work(self.connection, *values)
+            try:
+                return work(self.connection, *values)
+            except Exception as error:
+                # What the call was reading ends here: after the part, to close its cursor would be an error.
+                clear_frames(error.__traceback__)
+                raise
 
 
 def last_exchange(connection: sa.Connection) -> int:

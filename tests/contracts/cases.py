@@ -182,6 +182,7 @@ def _endpoint(
             *({"model": "other"}, {"base_url": "http://127.0.0.1:8"}, {"endpoint": "ours"}, {"revision": "2026"}),
             *({"system_prompt": "Be kind."}, {"max_tokens": 5}, {"refusal_rule": False}, {"omit": ["stop"]}),
             *({"extra_body": {"more": 2}}, {"answer_room": 3}, {"think_tags": ["[A]", "[B]"]}, {"effort": "low"}),
+            {"think_opened": True},
             *others,
         ),
         same=(
@@ -359,7 +360,7 @@ CASES = {
             *({"labels": [" a", " b"]}, {"classify_prompt": "Rate: {text}"}, {"classify_question": "Which?"}),
             *({"send_draw_seed": True}, {"refusal_rule": False}, {"extra_body": {"top_k": 2}}, {"omit": ["stop"]}),
             *({"answer_room": 3}, {"think_tags": ["[THINK]", "[/THINK]"]}, {"effort": "low"}, {"api_version": "2"}),
-            {"samples_per_call": 4},
+            *({"samples_per_call": 4}, {"think_opened": True}),
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
