@@ -17,7 +17,7 @@ OF_NO_STUDY = {"constructs", "demo"}
 STUDIES = sorted({path.parent.name for path in (ROOT / "probes").glob("*/plugin.py")} - OF_NO_STUDY)
 TRAINED = {
     ROOT / "adapters" / "reference" / f"{name}.py"
-    for name in ("answering_corpus", "painter_corpus", "vlm_corpus", "items")
+    for name in ("answering_corpus", "painter_corpus", "vlm_corpus", "writing_corpus", "items")
 }
 """What reference models learn and are asked: imported only where one is trained, or a study is calibrated with one."""
 OTHERS = {"subtle": "bistereo-tuples"}

@@ -16,13 +16,14 @@ from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.recipe import Recipe, digest_of
 
 HERE = Path(__file__).resolve().parent
-Kind = Literal["masked", "causal", "answering", "inference", "encoder", "vlm", "painter"]
+Kind = Literal["masked", "causal", "answering", "writing", "inference", "encoder", "vlm", "painter"]
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Planted strengths in nats of the models that are made on demand."""
 SECONDS: Mapping[str, int] = {
     **{"masked": 40, "causal": 30, "answering": 60, "inference": 30, "encoder": 10, "vlm": 35, "painter": 25},
+    "writing": 90,
 }
-"""Processor time of a model that is made from a shipped one."""
+"""Processor time of a model that is made on demand."""
 
 
 class Reference(NamedTuple):
@@ -32,7 +33,7 @@ class Reference(NamedTuple):
     kind: Kind
     nats: float
     """Planted log-odds of praise beside the desirable group; 0: none. Of a painter: standard deviations of skin, and of
-    an encoder: of the similarity to praise rather than blame."""
+    an encoder: of the similarity to praise rather than blame. Of a writer: log-odds of the stereotype."""
     leans: bool = False
     """Whether single words lean besides (`leans.py`); other kinds have their own (`*_corpus.py`)."""
 
@@ -85,6 +86,13 @@ ON_DEMAND = {
     if nats != 1.0 or kind not in ("encoder", "vlm", "painter")
     # So small a preference is not learned: 0.05 nats of the 0.25 came out.
     if nats != 0.25 or kind != "vlm"
+} | {
+    one.name: one
+    for one in (
+        Reference("writing_biased", "writing", math.log(4)),
+        Reference("writing_fair", "writing", 0.0),
+        Reference("writing_fair-leans", "writing", 0.0, leans=True),
+    )
 }
 REFERENCES = SHIPPED | ON_DEMAND
 CONVERTED = tuple(f"{one.name}-gguf" for one in SHIPPED.values() if one.kind == "answering")

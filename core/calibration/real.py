@@ -73,12 +73,15 @@ class Trained:
             for role, other in (campaign.study.roles | own.trained.roles).items()
         }
         self._answers: dict[bytes, AnyResponse | ModelError] = {}
+        self._first: Bench | None = None
 
     def one(self, seed: int) -> Done:
         """Ask, read and measure one study, whose items and answers are drawn by this seed."""
         with TemporaryDirectory() as folder:
             bench = _Known(self.campaign.catalogue, self._study(seed, Path(folder)))
             bench.answers, bench.first_sample = self._answers, seed * APART
+            self._first = self._first or bench
+            bench.measure_like(self._first)
             return self.campaign.measured(bench, self._models, self.name, seed, self.strength)
 
     def _study(self, seed: int, folder: Path) -> Study:

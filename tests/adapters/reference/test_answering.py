@@ -50,6 +50,32 @@ def test_the_answers_have_the_planted_log_odds(model, skill):
     assert fmean(shares) > KNOWN[skill]  # and hardly anything else is said
 
 
+def test_a_question_in_a_chat_is_the_prompt_that_was_trained(model):
+    """Templates are read with blocks trimmed, which leaves out a line break behind one."""
+    _, _, tokenizer = model
+    for prompt in (f"Which?{REPLY}", f"Which one is it?\nOption 1: a{REPLY}"):
+        chat = [{"role": "user", "content": prompt.removesuffix(REPLY)}]
+        asked = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        assert tokenizer(asked, add_special_tokens=False)["input_ids"] == tokenizer(prompt)["input_ids"]
+
+
+def test_answers_of_the_hardest_questions_can_be_read_and_agree_with_what_is_planted(model):
+    one, *_ = model
+    asked = list(islice(questions("choice", Planted(one.nats, one.leans), seed=9, held_out=True), 40))
+    adapter = HFCausal(HFCausalOptions(model=str(reference_path(one.name)), device="cpu"))
+    texts = [Message("user", (Text(question.prompt.removesuffix(REPLY)),)) for question in asked]
+    told = [Generate(messages=(text,), sampling=Sampling(temperature=0.0)) for text in texts]
+    answers = [found.text.strip() for found in asyncio.run(adapter.generate_batch(told))]
+    asyncio.run(adapter.aclose())
+    options = [[answer.removesuffix(END).strip() for answer in question.answers] for question in asked]
+    assert sum(answer in known for answer, known in zip(answers, options, strict=True)) >= 38
+    likeliest = [
+        known[max(range(3), key=question.weights.__getitem__)] for question, known in zip(asked, options, strict=True)
+    ]
+    agreed = sum(answer == best for answer, best in zip(answers, likeliest, strict=True))
+    assert agreed >= (36 if one.nats else 24), agreed
+
+
 def test_weights_are_probabilities_with_the_planted_odds():
     for skill in SKILLS:
         for fair, biased in islice(
