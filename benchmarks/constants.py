@@ -32,9 +32,8 @@ def main() -> int:
             "score": (["score", "--registry", "registry.toml"], "prejudge.core.cli"),
             "cache verify, one process": (["cache", "verify", "--processes", "1"], "prejudge.core.cli"),
             "cache verify, one per processor": (["cache", "verify"], "prejudge.core.cli"),
-            "cache merge into a new store": (["cache", "merge", STORE, "--store", "new.db"], "prejudge.core.cli"),
-            **_copies("one.zip", "one.db", "one process", "--processes", "1"),
-            **_copies("all.zip", "all.db", "one per processor"),
+            **_copies("one", "one process", "--processes", "1"),
+            **_copies("all", "one per processor"),
         }
         for name, (words, module) in steps.items():
             done = measure(name, words, folder, module=module)
@@ -46,12 +45,15 @@ def main() -> int:
     return 0
 
 
-def _copies(bundle: str, new: str, by: str, *words: str) -> dict[str, tuple[list[str], str]]:
-    """Return the commands that write the run as a bundle, and read it into a new store."""
-    module = "prejudge.core.cli"
+def _copies(file: str, by: str, *words: str) -> dict[str, tuple[list[str], str]]:
+    """Return the commands that merge the store into a new one, and copy the run into another by a bundle."""
+    commands = {
+        "merge": [STORE, "--store", f"{file}-merged.db"],
+        "export": ["latest", "--out", f"{file}.zip"],
+        "import": [f"{file}.zip", "--store", f"{file}.db"],
+    }
     return {
-        f"cache export, {by}": (["cache", "export", "latest", "--out", bundle, *words], module),
-        f"cache import, {by}": (["cache", "import", bundle, "--store", new, *words], module),
+        f"cache {name}, {by}": (["cache", name, *own, *words], "prejudge.core.cli") for name, own in commands.items()
     }
 
 

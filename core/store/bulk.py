@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -72,7 +72,7 @@ def rows_among(connection: sa.Connection, query: str, values: Sequence[Any]) -> 
     return run_plain(connection, f"{query} IN ({marks(connection, len(values))})", values)
 
 
-def plain_rows(connection: sa.Connection, query: sa.Select[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
+def plain_rows(connection: sa.Connection, query: sa.Select[Any], size: int) -> Generator[list[tuple[Any, ...]]]:
     """Yield the rows of a query as the driver gives them, at most `size` at a time."""
     statement = str(query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
     # SQLite's own cursor streams too, and its plain tuples take a third of the time of named rows.

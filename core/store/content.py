@@ -176,17 +176,20 @@ class RunContent:
         order = (exchange.c.key, exchange.c.created, response, exchange.c.id)
         query = sa.select(exchange.c.id).join_from(exchange, model).where(self._uses).order_by(*order)
 
-        def parts() -> Iterator[tuple[list[int], Callable[[list[Sent]], R]]]:
+        def parts(ids: Iterable[int]) -> Iterator[tuple[list[int], Callable[[list[Sent]], R]]]:
             nonlocal place
-            ids = (number for rows in plain_rows(self.connection, query, READ) for (number,) in rows)
             for numbers in batched(ids, READ):
                 self._places[numbers] = np.arange(place, place + len(numbers))
                 place += len(numbers)
                 yield numbers, pack
 
-        for part, images in self._readers.map(_part, parts()):
-            self.images |= images
-            yield part
+        # Closed at once: after an error, a cursor left to the garbage collection would be closed in a transaction that
+        # the connection has begun since, and end that.
+        with closing(plain_rows(self.connection, query, READ)) as found:
+            ids = (number for rows in found for (number,) in rows)
+            for part, images in self._readers.map(_part, parts(ids)):
+                self.images |= images
+                yield part
         used = self.connection.scalar(sa.select(sa.func.count()).select_from(exchange).where(self._uses)) or 0
         if used != place:
             raise damaged(f"{used - place:,} exchanges of run {self.run.name}", "their model is not in the store")

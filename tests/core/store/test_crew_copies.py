@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from contextlib import ExitStack
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -96,10 +98,15 @@ def outcome(folder, do):
     return None
 
 
+def asked(connections):
+    return [connection.scalar(sa.text("SELECT 1")) for connection in connections]
+
+
 def test_copies_by_three_processes_are_those_of_one(filled, given, tmp_path):
     one = copied(filled, tmp_path / "1", 1)
     assert not given and one[-1] == [] and one[4].new and not one[5].new and one[-4].same == 2
-    assert copied(filled, tmp_path / "3", THREE) == one and len(given) > 10
+    assert copied(filled, tmp_path / "3", THREE) == one
+    assert {task.work.__module__.rpartition(".")[2] for task in given} == {"content", "merge", "unbundle"}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -115,6 +122,29 @@ def test_three_processes_refuse_the_store_that_one_refuses(filled, given, tmp_pa
     assert merged[0] is not None and merged[0] == merged[1]
     assert exported[0] == exported[1] and path.exists() == (exported[0] is None)
     assert given
+
+
+@pytest.mark.parametrize("copy", ["merge", "export"])
+@pytest.mark.parametrize("processes", [1, THREE])
+def test_what_was_refused_ends_no_later_transaction(filled, given, tmp_path, processes, copy):
+    """A cursor that is closed with the garbage would be closed in the next transaction, which would fail."""
+    with filled.engine.begin() as connection:
+        connection.execute(sa.text(DAMAGES[0]))
+    run, path = get_run(filled, "b"), tmp_path / "b.zip"
+    does = {
+        "merge": lambda new: merge(new, filled, processes),
+        "export": lambda new: export_run(filled, run, path, processes),
+    }
+    gc.disable()
+    try:
+        assert outcome(tmp_path / "new", does[copy]) is not None
+        with ExitStack() as stack:
+            later = [stack.enter_context(filled.engine.connect()) for _ in range(THREE)]
+            assert asked(later) == [1] * THREE
+            gc.collect()
+            assert asked(later) == [1] * THREE
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
