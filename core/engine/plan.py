@@ -18,6 +18,7 @@ from ..contracts.errors import PrejudgeError
 from ..contracts.records import AnyRequest, Generate, Scalar
 from ..store import Store
 from ..store.bulk import batched, table_of
+from ..store.patience import enduring
 from ..store.tables import Exchange, Model
 from .integrity.canary import QUESTIONS, requests_of, samples
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
@@ -188,6 +189,7 @@ def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Ta
                 tally.ask(trial.request, times)
 
 
+@enduring
 def _has_answers(store: Store, identity: bytes) -> bool:
     """Return whether the store has any answer of a model."""
     exchange, models = table_of(Exchange), table_of(Model)

@@ -24,6 +24,7 @@ from ..contracts.records import (
 )
 from ..store import Store
 from ..store.bulk import table_of
+from ..store.patience import enduring
 from ..store.tables import Exchange, Model
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -127,6 +128,7 @@ def guess_cost(request: AnyRequest, tokens: Tokens, prices: Prices) -> float:
     return prices.cost(tokens.input, tokens.output, 1, int(isinstance(request, Draw)), tokens.cached) or 0.0
 
 
+@enduring
 def learn(store: Store, identity: Identity, operation: type) -> Rates:
     """Return the token model from a model's latest answers, or the rule of thumb if none has token counts."""
     exchange, models = table_of(Exchange), table_of(Model)

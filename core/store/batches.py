@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from .bulk import LOOKUP, batched, insert_many, table_of
 from .claims import claimed_by_others, is_alive
 from .evidence import IMPORTING
+from .patience import Patience, enduring
 from .store import NewExchange, Store
 from .tables import Batch, BatchItem, Exchange, Model, RunTrial
 
@@ -92,6 +93,11 @@ class Batches:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @property
+    def patience(self) -> Patience:
+        """How long the store waits for its server."""
+        return self._store.patience
+
     def draft(self, rows: Sequence[Draft], worker: int, **facts: Any) -> tuple[BatchRow | None, frozenset[bytes]]:
         """Record a batch of those requests that have no answer and that nobody asks; return it, and their keys.
 
@@ -116,11 +122,13 @@ class Batches:
             insert_many(connection, table_of(BatchItem), ("batch_id", "key", "state", "request", "anew"), items)
             return _row(connection, number), frozenset(mine)
 
+    @enduring
     def get(self, number: int) -> BatchRow:
         """Return a batch."""
         with self._store.reading() as connection:
             return _row(connection, number)
 
+    @enduring
     def all(self, *, only_open: bool = False) -> list[BatchRow]:
         """Return the batches, oldest first."""
         table = table_of(Batch)
@@ -129,11 +137,13 @@ class Batches:
             rows = connection.execute(query.where(table.c.state.in_(OPEN)) if only_open else query).all()
             return [BatchRow(*row) for row in rows]
 
+    @enduring
     def holding(self, keys: Collection[bytes]) -> dict[bytes, int]:
         """Return the open batch that holds each of some keys, where one does."""
         with self._store.reading() as connection:
             return held(connection, keys)
 
+    @enduring
     def described(self, keys: Collection[bytes]) -> str:
         """Return a sentence on the batch that holds most of some keys; nothing if none does."""
         with self._store.reading() as connection:
@@ -144,6 +154,7 @@ class Batches:
         what = "one request is" if count == 1 else f"{count:,} requests are"
         return f"{what} in the batch {row.id} ({row.provider_id or row.state}) of the run {row.run}."
 
+    @enduring
     def of_stage(self, run_id: int, stage: str) -> list[tuple[BatchRow, int]]:
         """Return the batches that brought answers of a stage of a run, whoever handed them in, and how many."""
         batch, items, trials = table_of(Batch), table_of(BatchItem), table_of(RunTrial)
@@ -158,6 +169,7 @@ class Batches:
         with self._store.reading() as connection:
             return [(BatchRow(*row[:-1]), int(row[-1])) for row in connection.execute(query.order_by(batch.c.id))]
 
+    @enduring
     def items(self, number: int) -> list[Item]:
         """Return the open items of a batch, in the order of their keys."""
         table = table_of(BatchItem)
@@ -166,6 +178,7 @@ class Batches:
         with self._store.reading() as connection:
             return [Item(bytes(key), request.encode(), anew) for key, request, anew in connection.execute(query)]
 
+    @enduring
     def keys(self, number: int) -> frozenset[bytes]:
         """Return the keys of all items of a batch."""
         table = table_of(BatchItem)
@@ -173,6 +186,7 @@ class Batches:
             found = connection.scalars(sa.select(table.c.key).where(table.c.batch_id == number))
             return frozenset(map(bytes, found))
 
+    @enduring
     def counts(self, number: int) -> dict[str, int]:
         """Return how many items of a batch are in each state."""
         table = table_of(BatchItem)
@@ -263,6 +277,7 @@ class Batches:
         with self._store.writing() as connection:
             connection.execute(sa.update(items).where(where).values(single=response.decode()))
 
+    @enduring
     def singles(self, run: int, name: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
         """Return what was asked both ways, by key: the single response, and that of a batch.
 
@@ -284,6 +299,7 @@ class Batches:
         with self._store.reading() as connection:
             return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}
 
+    @enduring
     def asked_alone(self, model_id: int) -> frozenset[bytes]:
         """Return the keys of all requests to a model that were asked both ways."""
         batch, items = table_of(Batch), table_of(BatchItem)
@@ -291,12 +307,14 @@ class Batches:
         with self._store.reading() as connection:
             return frozenset(map(bytes, connection.scalars(query.where(items.c.single.is_not(None)))))
 
+    @enduring
     def identity(self, row: BatchRow) -> str:
         """Return the identity of the model of a batch, canonical JSON."""
         table = table_of(Model)
         with self._store.reading() as connection:
             return str(connection.scalar(sa.select(table.c.identity).where(table.c.id == row.model_id)))
 
+    @enduring
     def of_exchange(self, key: bytes) -> list[tuple[BatchRow, str]]:
         """Return the batches that a key was in, oldest first, with the state of its item."""
         batch, items = table_of(Batch), table_of(BatchItem)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from fakes import FakeModel
 from provider import Provider
 
+from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import PendingError, UsageError
+from prejudge.core.contracts.records import Generate
 from prejudge.core.engine.batch.options import BatchOptions
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.engine.tokens import learn
 from prejudge.core.store import Store, chunks, get_run
 from prejudge.core.store.batches import Batches
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.merge import merge
+from prejudge.core.store.patience import LostError
 from prejudge.core.store.prune import PruneOptions, prune
 from prejudge.core.store.unbundle import Bundle, import_bundle
 
@@ -133,3 +137,39 @@ def test_changed_rows_are_found(run, store, change, field):
         connection.exec_driver_sql(change)
     problems = list(Checks(store).problems())
     assert problems and {problem.field for problem in problems} == {field}
+
+
+class Gone:
+    """A connection whose server is gone."""
+
+    def __getattr__(self, name):
+        raise LostError("the server does not answer", code="store.lost")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda store: Batches(store).all(),
+        lambda store: Batches(store).holding([b"k" * 32]),
+        lambda store: Batches(store).described([b"k" * 32]),
+        lambda store: Batches(store).of_stage(1, "s"),
+        lambda store: Batches(store).items(1),
+        lambda store: Batches(store).keys(1),
+        lambda store: Batches(store).counts(1),
+        lambda store: Batches(store).singles(1, "r", "s"),
+        lambda store: Batches(store).asked_alone(1),
+        lambda store: Batches(store).of_exchange(b"k" * 32),
+        lambda store: learn(store, Identity(adapter="fake", version="1", model="m"), Generate),
+    ],
+)
+def test_server_that_goes_in_the_middle_of_a_read_is_waited_for(store, monkeypatch, read):
+    expected, real, begun = read(store), Store.reading, []
+
+    @contextmanager
+    def reading(self):
+        begun.append(self)
+        with real(self) as connection:
+            yield Gone() if len(begun) == 1 else connection
+
+    monkeypatch.setattr(Store, "reading", reading)
+    assert read(store) == expected and len(begun) == 2
