@@ -273,3 +273,7 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     )
     with quiet_loading(), quiet_diffusers():
         pipeline.save_pretrained(folder, safe_serialization=True)
+    for path in folder.glob("*/config.json"):  # where the parts were loaded from is of this machine
+        told = json.loads(path.read_text("utf-8"))
+        if told.pop("_name_or_path", None) is not None:
+            path.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -63,3 +63,10 @@ def test_training_on_demand_begins_as_the_shipped_model_and_leaves_torch_as_it_w
     assert 0 < moved < 0.1  # two small steps away from it, and not at random weights
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {path.name for path in reference_path(f"{kind}_biased").iterdir()}
+
+
+def test_no_file_of_a_shipped_model_names_a_place_of_a_machine():
+    for name in SHIPPED:
+        for path in reference_path(name).rglob("*.json"):
+            text = path.read_text("utf-8")
+            assert "_name_or_path" not in text and "/home/" not in text, path
