@@ -62,6 +62,7 @@ PLACES = {
         "core/gate/test_deciding.py",
         "core/multiverse/test_multiverse.py",
         "core/variance/test_variance.py",
+        "baseline/",
         "adapters/simulated/test_leans.py",
         "adapters/simulated/test_study.py",
         "adapters/simulated/test_words.py::test_nothing_planted",

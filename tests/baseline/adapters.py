@@ -1,0 +1,176 @@
+"""Two models of the baseline: one whose answers are written down, some of them spoilt, and one that repeats them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import Options
+from prejudge.core.contracts.adapter import OPERATIONS, Identity, Limits, ModelAdapter, Services
+from prejudge.core.contracts.canonical import decode_response, encode, encode_response, question_of
+from prejudge.core.contracts.errors import ModelError, PermanentError
+from prejudge.core.contracts.records import AnyRequest, AnyResponse, Classification, Drawing, Generation, Request
+
+FAILURE = "the model of the baseline does not answer this"
+ODDITIES = 256
+"""Kinds of spoilt answers are ranges of a number below this, which follows from the question alone."""
+
+
+class AnyAdapter(ModelAdapter):
+    """A model that takes every kind of request."""
+
+    limits = Limits(concurrency=4, batch_items=500)
+
+    @classmethod
+    def capabilities(cls) -> frozenset[type[Request]]:
+        """Return all kinds of request: what the model behind cannot do is never asked."""
+        return frozenset(OPERATIONS)
+
+
+class RecorderOptions(Options, frozen=True, kw_only=True):
+    """Settings of `Recorder`."""
+
+    model: str
+    """Model of the catalogue that answers."""
+    role: str
+    """Role that it has."""
+    odd: bool = False
+    """Whether some of its answers are spoilt."""
+
+
+class Recorder(AnyAdapter):
+    """Asks a model, spoils some of the answers, and keeps what was answered in `Recorder.lines`."""
+
+    options = RecorderOptions
+    registry: ClassVar[str | None] = None
+    lines: ClassVar[dict[tuple[str, str], dict[str, Any]]] = {}
+    identities: ClassVar[dict[str, Identity]] = {}
+
+    def __init__(self, options: RecorderOptions) -> None:
+        """Load the model behind."""
+        self._options = options
+        self._behind = Catalogue.load(Recorder.registry).adapter(options.model)
+        settings = self._behind.identity.settings | {"odd": options.odd}
+        self.identity = msgspec.structs.replace(self._behind.identity, settings=settings)
+        Recorder.identities[options.role] = self.identity
+
+    def bind(self, services: Services) -> None:
+        """Hand the services on."""
+        super().bind(services)
+        self._behind.bind(services)
+
+    async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
+        """Answer, spoil, and record."""
+        answers = [
+            _spoilt(request, response) if self._options.odd else response
+            for request, response in zip(requests, await self._behind.answer(requests), strict=True)
+        ]
+        for request, response in zip(requests, answers, strict=True):
+            self._record(encode(request).decode(), response)
+        return answers
+
+    def _record(self, request: str, response: AnyResponse | ModelError) -> None:
+        line: dict[str, Any] = {"role": self._options.role, "request": json.loads(request)}
+        if isinstance(response, ModelError):
+            line["failure"] = str(response)
+        else:
+            line["response"] = json.loads(encode_response(response))
+            if isinstance(response, Drawing) and response.image is not None and self.blobs is not None:
+                line["image"] = base64.b64encode(self.blobs(response.image)).decode()
+        Recorder.lines[self._options.role, request] = line
+
+    async def aclose(self) -> None:
+        """Close the model behind."""
+        await self._behind.aclose()
+
+
+def _spoilt(request: AnyRequest, response: AnyResponse | ModelError) -> AnyResponse | ModelError:
+    """Return the answer, or another in its place, as the digest of the question decides."""
+    kind = hashlib.sha256(encode(question_of(request))).digest()[0]
+    if kind < 6:
+        return PermanentError(FAILURE, code="baseline.failure")
+    if isinstance(response, Generation):
+        return _spoilt_text(kind, request.attempt, response)
+    if isinstance(response, Drawing) and kind < 16:
+        return Drawing(image=None, status="filtered")
+    if isinstance(response, Classification) and kind < 20:
+        share = 1 / len(response.probabilities)
+        return Classification(probabilities=dict.fromkeys(response.probabilities, share))
+    return response
+
+
+def _spoilt_text(kind: int, attempt: int, response: Generation) -> Generation:
+    if kind < 18:
+        return Generation(text="I'm sorry, but I can't help with that.", status="refused", finish_reason="stop")
+    if kind < 24:
+        return Generation(text=f"I'm sorry. {response.text}", status="refused", finish_reason="stop")
+    if kind < 30:
+        return Generation(text="", status="filtered", finish_reason="content_filter")
+    if kind < 40:
+        return Generation(text="It depends on many things.", finish_reason="stop")
+    if kind < 46:
+        return Generation(text="", finish_reason="length")
+    if kind < 60:
+        return Generation(text=f"**Answer:** {response.text.strip()}", finish_reason="stop")
+    if kind < 70 and attempt == 0:
+        return Generation(text="Hmm.", finish_reason="stop")
+    return response
+
+
+class RecordedOptions(Options, frozen=True, kw_only=True):
+    """Settings of `Recorded`."""
+
+    file: str
+    """File of the baseline."""
+    role: str
+    """Role whose answers it gives."""
+
+
+class Recorded(AnyAdapter):
+    """Gives the answers of a file of the baseline. A request that is not in it fails for good."""
+
+    options = RecordedOptions
+
+    def __init__(self, options: RecordedOptions) -> None:
+        """Read the answers."""
+        case = read_case(Path(options.file))
+        self.identity = msgspec.convert(case["identities"][options.role], Identity)
+        self._lines = {json.dumps(line["request"], sort_keys=True): line for line in case["exchanges"][options.role]}
+
+    async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
+        """Answer from the file."""
+        return [self._answer(json.dumps(json.loads(encode(request)), sort_keys=True)) for request in requests]
+
+    def _answer(self, request: str) -> AnyResponse | ModelError:
+        if (line := self._lines.get(request)) is None:
+            return PermanentError(f"the baseline has no answer to {request}", code="baseline.unknown-request")
+        if "failure" in line:
+            return PermanentError(line["failure"], code="baseline.failure")
+        if "image" in line and self.keep is not None:
+            self.keep(base64.b64decode(line["image"]), "image/png")
+        return decode_response(json.dumps(line["response"]))
+
+
+def read_case(path: Path) -> dict[str, Any]:
+    """Return a case: its head, exchanges by role, counts by stage, and estimates."""
+    case: dict[str, Any] = {"exchanges": {}, "rows": [], "estimates": []}
+    for text in gzip.decompress(path.read_bytes()).decode().splitlines():
+        line = json.loads(text)
+        match line.pop("line"):
+            case "case":
+                case |= line
+            case "exchange":
+                case["exchanges"].setdefault(line["role"], []).append(line)
+            case "row":
+                case["rows"].append(line)
+            case "estimate":
+                case["estimates"].append(line["estimate"])
+    return case
