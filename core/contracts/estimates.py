@@ -73,6 +73,8 @@ class Caveat(StrEnum):
     """A sample of the requests was answered differently by single calls than in the provider's batches."""
     NOT_HEEDED = "not_heeded"
     """The answers show that a model did not heed a setting that tells the compared runs apart."""
+    UNPROVED = "unproved"
+    """The run is not as it was stored, so the value is not that of its head."""
     NOT_CORRECTED = "not_corrected"
     """The verdict is not corrected for other tests."""
 

@@ -30,6 +30,7 @@ _CAVEATS = {
     Caveat.ENDED_EARLY: "the run ended at a look at its answers: interval and p do not account for that, the gate does",
     Caveat.BATCH_DIFFERS: "asked in batches, whose answers differ from those of single calls",
     Caveat.NOT_HEEDED: "a model did not heed a setting that tells the runs apart",
+    Caveat.UNPROVED: "UNPROVED: the run is not as it was stored",
     Caveat.NOT_CORRECTED: "not corrected for other tests",
 }
 _EXPLAINED = (Caveat.UNDEFINED, Caveat.UNTESTED)

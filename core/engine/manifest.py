@@ -31,7 +31,7 @@ from ..contracts.places import Places
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..store import RunRow, Store, list_runs
-from ..store.reading import damaged
+from ..store.damage import damaged
 from .batch.options import BatchOptions, BatchRecord
 from .ending import Ending
 from .integrity.records import Integrity, Repeats

@@ -17,8 +17,8 @@ from ..catalogue.study import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
-from ..store import Store, first_statuses, read_failures, stream_trials, trial_counts
-from ..store.reading import damaged
+from ..store import RunProof, Store, first_statuses, read_failures, stream_trials, trial_counts
+from ..store.damage import damaged
 from .integrity.repeats import Tally
 from .reading import First, read_answer
 from .spilled import SPILL, Spilled
@@ -119,14 +119,21 @@ def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.Data
 
 
 def spill_stage(
-    store: Store, run: int, stage: Stage, first: First, tally: Tally | None = None, *, reasoning: bool = False
+    store: Store,
+    run: int,
+    stage: Stage,
+    first: First,
+    tally: Tally | None = None,
+    *,
+    reasoning: bool = False,
+    proof: RunProof | None = None,
 ) -> pl.DataFrame | Spilled:
     """Return the same; those of a large stage in files. `tally` counts repeats as they are read.
 
-    `reasoning`: with what models wrote before their answers.
+    `reasoning`: with what models wrote before their answers. `proof` checks the rows of the whole run.
     """
     earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else {}
-    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage))
+    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage), check=proof)
     failures = read_failures(store, run)
     if tally is not None and stage.operation is Generate:
         trials = _tallied(trials, tally)
@@ -196,9 +203,10 @@ def build_observations(
     """
     factors = _factors(stage, trials)
     # An answer that was given at last has no reason, though a call for it failed before.
-    unanswered = zip(trials["key"], trials["status"].is_null(), strict=True)
-    reasons = [failures.get(key) if missing else None for key, missing in unanswered]
-    known = pl.Series("reason", reasons, dtype=pl.String)
+    missing = trials["status"].is_null()
+    reasons = [failures.get(key) for key in trials["key"].filter(missing)]
+    known = pl.Series("reason", [None], dtype=pl.String).new_from_index(0, trials.height)
+    known = known.scatter(missing.arg_true(), reasons) if reasons else known
     frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), known)
     rows, readable = frame.with_row_index("_row"), frame["status"] == "ok"
     outcomes = _read(stage, factors.filter(readable), trials.filter(readable)["response"])

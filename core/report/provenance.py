@@ -16,7 +16,7 @@ from ..engine.manifest import Manifest, StageRecord, in_words
 from ..scoring.score import Scores
 from ..statistics.templates import rendered
 from ..store import RunRow, Store
-from ..store.reading import damaged
+from ..store.damage import damaged
 from ..store.urls import show
 
 

@@ -27,7 +27,7 @@ from ..engine.manifest import Manifest, as_made, describe_machine, digest_files,
 from ..engine.observations import observe_stage, spill_stage, stack, unstack
 from ..engine.spilled import Frames
 from ..statistics.estimates import judge
-from ..store import RunRow, Store, get_run
+from ..store import RunProof, RunRow, Store, finish_proof, get_run
 from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
@@ -65,6 +65,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """Every option of the probe and of each metric, defaults included."""
     damage: str = ""
     """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
+    unproved: str = ""
+    """Why these numbers are not those of the run's head: what is first found to be damaged; empty if they are."""
     left_out: dict[str, int] = {}
     """By stage, rows that are no draws of their own (`one_draw`), and are not among the observations."""
     beside: tuple[str, ...] = ()
@@ -182,19 +184,21 @@ def score(
     assignments: Mapping[str, Any] | None = None,
     *,
     unrecorded: bool = False,
+    unproved: bool = False,
 ) -> Scores:
     """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
 
     An option of the probe that only changes how answers are read (`Options.rereads`) may be among them.
 
-    `unrecorded`: accept a run without recorded trials, which has no estimates.
+    `unrecorded`: accept a run without recorded trials, which has no estimates. `unproved`: score a run that is not as
+    it was stored, too; every estimate says so, and there is no head.
 
     Raises:
         UsageError: an assignment is not to a metric of the study; other options cannot change after a run.
         UnknownNameError: there is no such run, or its probe or metrics are not installed.
-        DataError: the run recorded nothing yet.
+        DataError: the run recorded nothing yet, or is not as it was stored.
     """
-    scores, instrument = opened(catalogue, store, name, assignments)
+    scores, instrument = opened(catalogue, store, name, assignments, unproved=unproved)
     if not _recorded(scores, instrument):
         if unrecorded:
             return msgspec.structs.replace(scores, manifest=handed_on(scores.manifest), local=scores.manifest.study)
@@ -203,12 +207,17 @@ def score(
 
 
 def opened(
-    catalogue: Catalogue, store: Store, name: str, assignments: Mapping[str, Any] | None = None
+    catalogue: Catalogue,
+    store: Store,
+    name: str,
+    assignments: Mapping[str, Any] | None = None,
+    *,
+    unproved: bool = False,
 ) -> tuple[Scores, Instrument]:
     """Return a run with its observations and no estimates, and what it was asked and is measured with.
 
     Raises:
-        UsageError, UnknownNameError: as of `score`.
+        UsageError, UnknownNameError, DataError: as of `score`.
     """
     run = get_run(store, name)
     manifest = manifest_of(run)
@@ -219,19 +228,21 @@ def opened(
     stages = tuple(instrument.stages())
     tallies = {stage.name: Tally() for stage in stages}
     first, reasoning = manifest.refusals, instrument.needs_reasoning
-    every_draw = Frames(
-        {
-            stage.name: spill_stage(store, run.id, stage, first, tallies[stage.name], reasoning=reasoning)
-            for stage in stages
-        }
-    )
+    proof = RunProof(store, run, strict=not unproved)
+    read = {
+        stage.name: spill_stage(store, run.id, stage, first, tallies[stage.name], reasoning=reasoning, proof=proof)
+        for stage in sorted(stages, key=lambda stage: stage.name)
+    }
+    finish_proof(store, run.id, proof)
+    every_draw = Frames({stage.name: read[stage.name] for stage in stages})
     repeated = [name for name, found in manifest.integrity.items() if found.repeated]
     observations = Frames(one_draw(every_draw, stages, repeated)) if repeated else every_draw
     left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
-    manifest = msgspec.structs.replace(manifest, repeats=counts)
+    manifest = msgspec.structs.replace(manifest, repeats=counts, head=proof.head)
     damage = damage_words(store, run.id)
-    return Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out), instrument
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out)
+    return msgspec.structs.replace(scores, unproved=proof.problem), instrument
 
 
 def _recorded(scores: Scores, instrument: Instrument) -> bool:
@@ -331,7 +342,8 @@ def measure_frame(
 
 
 def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
-    estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
+    estimates, limits = {}, [Caveat.UNPROVED] if scores.unproved else []
+    limits += [Caveat.SELECTED] if scores.manifest.renewed else []
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
     limits += [Caveat.ENDED_EARLY] if scores.manifest.ending is not None else []

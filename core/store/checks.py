@@ -13,11 +13,12 @@ from ..contracts.secrets import secret_place
 from .batches import is_batch
 from .bulk import plain_rows, table_of
 from .crew import BROKEN, Crew, crew, told
+from .damage import UNREADABLE
 from .evidence import READ, WEIGHED, is_run, unproved_before, weigh
 from .exchange_checks import Problem, check_exchanges, id_ranges
 from .names import run_name
 from .reading import RunRow
-from .run_checks import UNREADABLE, TrialCheck, record_fault
+from .run_checks import TrialCheck, record_fault
 from .snapshots import damaged_snapshot
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Part, Renewal, Run, Tally

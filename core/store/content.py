@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from ..contracts.canonical import request_key
 from .bulk import batched, plain_rows, table_of
 from .crew import Crew
+from .damage import damaged
 from .evidence import answer_digest, bytewise, plan_order
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in
-from .reading import RunRow, damaged
+from .reading import RunRow
 from .run_checks import TrialCheck, record_fault
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 

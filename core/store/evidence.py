@@ -32,6 +32,8 @@ IMPORTING = "importing"
 """State of a row of `run` that is no run yet."""
 RECORDED = ("study", "state", "manifest", "started", "finished")
 """Columns of a run that its record covers."""
+ANSWER = ("key", "operation", "response", "status", "input_tokens", "output_tokens", "latency", "created")
+"""Columns of an exchange that its digest covers, in the order of `answer_digest`."""
 _pack = msgspec.msgpack.Encoder().encode
 
 

@@ -11,10 +11,10 @@ from ..contracts.adapter import OPERATIONS
 from ..contracts.canonical import decode_request, decode_response, request_key
 from .bulk import plain_rows, table_of
 from .content import Sent
+from .damage import UNREADABLE
 from .evidence import READ, answer_digest, weigh_exchange
 from .parts import unpack
 from .reachable import images_in
-from .run_checks import UNREADABLE
 from .tables import Exchange, Model
 
 NO_DIGEST = "it has no digest: it was added, or its digest removed"
@@ -80,7 +80,7 @@ def check_exchanges(connection: sa.Connection, first: int, last: int) -> Exchang
         sent = Sent(*fields)._replace(request=request)
         if isinstance(digest, bytes):
             weights.append(_weight(digest, generation))
-        if (fault := _fault(sent, digest)) is not None:
+        if (fault := exchange_fault(sent, digest)) is not None:
             field, problem = fault
             key = sent.key.hex() if isinstance(sent.key, bytes) else repr(sent.key)
             problems.append(Problem(f"exchange {number}", problem, "exchange", field, number, None, key))
@@ -104,8 +104,8 @@ def fault_of(row: Sent) -> str | None:
     return None if fault is None else fault[1]
 
 
-def _fault(row: Sent, digest: Any) -> tuple[str, str] | None:
-    """Return what is damaged of an exchange, and the problem."""
+def exchange_fault(row: Sent, digest: Any) -> tuple[str, str] | None:
+    """Return what is damaged of an exchange, and the problem; None if nothing is."""
     try:
         if (fault := _contradiction(row)) is not None:
             return fault

@@ -26,11 +26,12 @@ from .content import (
     stream_trials_of,
 )
 from .crew import Crew, crew
+from .damage import damaged
 from .exchange_checks import id_ranges
 from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whole
 from .names import run_name
 from .reachable import READ
-from .reading import RunRow, damaged, runs_of
+from .reading import RunRow, runs_of
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
 from .urls import show

@@ -22,6 +22,8 @@ SHORTEST = 64
 REMEMBERED = 16_000_000
 """Maximum number of characters of parts in memory."""
 
+PART_BEGINS = '{"part":'
+"""What a stored request has in place of each shared text."""
 # Quotes inside a JSON string are escaped, so neither pattern can match within a text.
 _TEXT = re.compile(r'("(?:text|pair|prompt)":)("[^"\\]*(?:\\.[^"\\]*)*")')
 _PART = re.compile(r'\{"part":(\d+)\}')
@@ -81,6 +83,11 @@ def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:
 def part_numbers(request: str) -> set[int]:
     """Return the ids of the parts of a stored request."""
     return {int(number) for number in _PART.findall(request)}
+
+
+def split_parts(request: str) -> list[str]:
+    """Return the pieces of a stored request, at odd places the ids of its parts."""
+    return _PART.split(request)
 
 
 def long_texts(request: str) -> list[str]:

@@ -25,13 +25,14 @@ from .content import (
     stream_trials_of,
 )
 from .crew import Crew
+from .damage import UNREADABLE
 from .evidence import READ, recount, seal
 from .exchange_checks import Problem, fault_of
 from .intake import Intake
 from .names import run_name
 from .parts import long_texts, text_digest
 from .reading import RunRow, runs_of
-from .run_checks import UNREADABLE, TrialCheck, record_fault
+from .run_checks import TrialCheck, record_fault
 from .snapshots import snapshot, writing
 from .store import Store
 from .tables import Attempt, Blob, Damage, Exchange, Model, Part, Run, RunTrial, Tally

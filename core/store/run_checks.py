@@ -6,16 +6,13 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 import sqlalchemy as sa
 
 from .bulk import plain_rows, table_of
+from .damage import UNREADABLE
 from .evidence import READ, VERSION, failures_of, plan_order, record_digest, trial_digest
 from .reading import RunRow
 from .tables import Exchange, Run, RunTrial
-
-UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgspec.MsgspecError)
-"""What values of other types, texts that are not unicode, and broken or deeply nested JSON raise."""
 
 
 class TrialFault(NamedTuple):

@@ -24,8 +24,9 @@ from ..contracts.canonical import encode, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
 from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
+from .damage import damaged, ensure_answer
 from .engine import lacks_file, open_engine, translated
-from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
+from .evidence import ANSWER, answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
 from .holders import Holds, ensure_free
 from .names import run_name
 from .parts import Parts, unpack
@@ -185,12 +186,19 @@ class Store:
 
     @enduring
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
-        """Return the canonical responses of exchanges."""
-        table = table_of(Exchange)
-        query = sa.select(table.c.id, table.c.response)
+        """Return the canonical responses of exchanges.
+
+        Raises:
+            DataError: one is not as it was stored.
+        """
+        query = f"SELECT id, {', '.join(ANSWER)}, digest FROM exchange WHERE id"
+        responses: dict[int, str] = {}
         with translated(self.url), self.engine.connect() as connection:
-            parts = [connection.execute(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
-            return {number: response for part in parts for number, response in part}
+            for some in batched(exchange_ids, LOOKUP):
+                for number, *answer, digest in rows_among(connection, query, some):
+                    ensure_answer(number, answer, digest)
+                    responses[number] = answer[ANSWER.index("response")]
+        return responses
 
     @enduring
     def exchanges(self, exchange_ids: Iterable[int]) -> list[tuple[int, str, str]]:
@@ -307,14 +315,16 @@ class Store:
         """Return the bytes with a sha256.
 
         Raises:
-            DataError: the store does not have them.
+            DataError: the store does not have them, or has others under that name.
         """
         table = table_of(Blob)
         with translated(self.url), self.engine.connect() as connection:
             data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
         if data is None:
             raise DataError(f"the store has no image {sha256}.", code="store.no-image")
-        return bytes(data)
+        if hashlib.sha256(image := bytes(data)).hexdigest() != sha256:
+            raise damaged(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
+        return image
 
     @enduring
     def ensure_free(self, name: str) -> None:

@@ -28,9 +28,9 @@ from ..engine.reading import First
 from ..report.examples import show_request, show_response
 from ..store import RunRow, Store, read_failures, trial_counts
 from ..store.bulk import plain_rows, table_of
+from ..store.damage import damaged
 from ..store.engine import translated
 from ..store.parts import unpack
-from ..store.reading import damaged
 from ..store.tables import Exchange, RunTrial
 from .columns import Role, marks_of
 from .texts import TextWriter

@@ -16,7 +16,7 @@ from prejudge.core.report import observed
 from prejudge.core.report.card import data_sheet
 from prejudge.core.report.output import build_content, write_output
 from prejudge.core.scoring.score import score
-from prejudge.core.store import reading
+from prejudge.core.store import trials
 
 PARTS = 5
 """Of 17 rows, read 2 at a time and written 4 at a time."""
@@ -30,7 +30,7 @@ def large(monkeypatch):
         for module in (observations, observed):
             monkeypatch.setattr(module, "SPILL", 17)
         monkeypatch.setattr(spilled, "PART", 4)
-        monkeypatch.setattr(reading, "STREAMED", 2)
+        monkeypatch.setattr(trials, "STREAMED", 2)
         monkeypatch.setattr(repeats, "COUNTED", 3)
 
     return lower

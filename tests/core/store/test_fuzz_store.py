@@ -39,7 +39,7 @@ from prejudge.core.contracts.records import (
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Failure, NewExchange, NewTrial, get_run, read_failures, read_trials
 from prejudge.core.store.checks import Checks
-from prejudge.core.store.reading import question_texts
+from prejudge.core.store.trials import question_texts
 from prejudge.testing import raises_code
 
 EVERY_STORE = True

@@ -26,6 +26,7 @@ from prejudge.core.store import (
     reading,
     server,
     stream_trials,
+    trials,
 )
 from prejudge.core.store.bulk import table_of
 from prejudge.core.store.checks import Checks
@@ -154,7 +155,7 @@ def test_server_that_goes_away_while_a_store_is_opened_is_waited_for(url, postgr
 
 
 def test_reads_of_a_run_outlast_a_cut_connection(url, postgresql, monkeypatch):
-    monkeypatch.setattr(reading, "STREAMED", 2)
+    monkeypatch.setattr(trials, "STREAMED", 2)
     with Store(url) as store:
         model = store.ensure_model(IDENTITY)
         found = store.add_exchanges(exchanges(model, range(5)))

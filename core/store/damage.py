@@ -1,0 +1,34 @@
+"""Errors of rows that are not as they were stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..contracts.errors import DataError
+from .evidence import answer_digest
+
+UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError, RecursionError, msgspec.MsgspecError)
+"""What values of other types, texts that are not unicode, and broken or deeply nested JSON raise."""
+
+
+def damaged(what: str, problem: str) -> DataError:
+    """Return the error of a damaged row of a store."""
+    mend = "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them."
+    return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
+
+
+def ensure_answer(number: int, answer: Sequence[Any], digest: Any) -> None:
+    """Refuse an answer whose columns, `evidence.ANSWER`, are not those of its digest.
+
+    Raises:
+        DataError: naming the exchange.
+    """
+    try:
+        sound = answer_digest(*answer) == digest
+    except UNREADABLE:
+        sound = False
+    if not sound:
+        raise damaged(f"exchange {number}", "its response, status, tokens, latency or time do not match its digest")

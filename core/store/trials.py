@@ -1,0 +1,212 @@
+"""Bulk reads of a run's trials with their answers, which are checked as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import polars as pl
+import sqlalchemy as sa
+
+from ..contracts.canonical import decode_request, encode, request_key
+from .bulk import LOOKUP, plain_rows, rows_among, table_of
+from .damage import UNREADABLE, damaged, ensure_answer
+from .engine import translated
+from .evidence import ANSWER
+from .parts import unpack
+from .patience import enduring
+from .proof import READ, RowCheck, RunProof, checked_columns
+from .store import Store
+from .tables import Exchange, Model, RunTrial
+
+STREAMED = 50_000
+"""Trials of a part."""
+CHECKED = 1_000
+"""Trials checked at once."""
+R = TypeVar("R")
+TRIAL_SCHEMA = {
+    "trial": pl.String,
+    "factors": pl.String,
+    "key": pl.Binary,
+    "status": pl.String,
+    "response": pl.String,
+}
+_NUMBER = r'"(?:attempt|sample|seed)":-?[0-9]+'
+_ASKED = {"model": pl.Int64, "request": pl.String}
+_PLACES = {name: READ.index({"model": "model_id"}.get(name, name)) for name in (*TRIAL_SCHEMA, *_ASKED)}
+
+
+def read_trials(store: Store, run_id: int, stage: str) -> pl.DataFrame:
+    """Return a stage's trials in plan order with their answers (columns of `TRIAL_SCHEMA`)."""
+    return pl.concat([pl.DataFrame(schema=TRIAL_SCHEMA), *stream_trials(store, run_id, stage)])
+
+
+def stream_trials(
+    store: Store, run_id: int, stage: str, *, prompts: bool = False, check: RowCheck | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yield a stage's trials as `read_trials` returns them, in parts, so that memory does not grow with the run.
+
+    With `prompts` they have a column `prompt` besides: the key that all samples of a prompt share, that of a first one
+    without a seed; the trial's own key where it has no answer. `check` is that of the whole run, if all is read.
+
+    Raises:
+        DataError: a trial or an answer is not as it was stored.
+    """
+    schema = TRIAL_SCHEMA | (_ASKED if prompts else {})
+
+    def frame(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+        columns = list(zip(*rows, strict=True))
+        try:
+            return pl.DataFrame({name: pl.Series(columns[_PLACES[name]], dtype=kind) for name, kind in schema.items()})
+        except (TypeError, pl.exceptions.PolarsError):
+            raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
+
+    for frames in stream_rows(store, run_id, stage, check or RowCheck(), frame):
+        part = pl.concat(frames, rechunk=True)
+        yield _with_prompts(store, part) if prompts else part
+
+
+def stream_rows(
+    store: Store, run_id: int, stage: str, check: RowCheck, keep: Callable[[list[tuple[Any, ...]]], R]
+) -> Iterator[list[R]]:
+    """Yield what `keep` makes of a stage's rows of `READ`, which are in plan order and checked, in parts.
+
+    Raises:
+        DataError: a trial or an answer is not as it was stored.
+    """
+    _pass_over(store, run_id, check.before(stage), check)
+    last: int | None = -1
+    while last is not None:
+        kept, digests, last = _part_after(store, (run_id, stage, last), check, keep)
+        check.receive(digests)
+        if kept:
+            yield kept
+
+
+def finish_proof(store: Store, run_id: int, proof: RunProof) -> None:
+    """Check what no reader wanted of a run, and the run as a whole.
+
+    Raises:
+        DataError: it is not as it was stored.
+    """
+    _pass_over(store, run_id, proof.remaining(), proof)
+    proof.finish()
+
+
+def _pass_over(store: Store, run_id: int, stages: Iterable[str], check: RowCheck) -> None:
+    for stage in stages:
+        for _ in stream_rows(store, run_id, stage, check, len):
+            pass
+
+
+@enduring
+def _part_after(
+    store: Store, after: tuple[int, str, int], check: RowCheck, keep: Callable[[list[tuple[Any, ...]]], R]
+) -> tuple[list[R], bytes, int | None]:
+    """Return what is kept of the `STREAMED` trials after a place, their digests, and the last place if there are more.
+
+    Few rows at a time: while they are hashed, they are in the processor's cache.
+    """
+    trials, exchanges, (run_id, stage, last) = table_of(RunTrial), table_of(Exchange), after
+    query = (
+        sa.select(*checked_columns())
+        .join_from(trials, exchanges, trials.c.exchange_id == exchanges.c.id, isouter=True)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage, trials.c.ordinal > last)
+        .order_by(trials.c.ordinal)
+        .limit(STREAMED)
+    )
+    kept: list[R] = []
+    digests, count = bytearray(), 0
+    with translated(store.url), store.engine.connect() as connection:
+        for rows in plain_rows(connection, query, CHECKED):
+            digests += check.check(connection, stage, rows)
+            kept.append(keep(rows))
+            count, last = count + len(rows), rows[-1][0]
+    return kept, bytes(digests), last if count == STREAMED else None
+
+
+def _with_prompts(store: Store, part: pl.DataFrame) -> pl.DataFrame:
+    """Replace the requests of a part by the keys of their prompts."""
+    # Requests without the number of a sample or attempt are themselves the question.
+    numbered = pl.col("request").str.contains(_NUMBER)
+    question = pl.when(numbered).then(question_texts(pl.col("request"))).alias("question")
+    asked = part.select("model", question)
+    # Samples of one prompt follow each other: each question is put together and hashed once.
+    first = asked.drop_nulls().unique()
+    digests, questions = _texts_of(store, first["question"])
+    keys = [request_key(digests[number], text.encode()) for number, text in zip(first["model"], questions, strict=True)]
+    shared = first.with_columns(prompt=pl.Series(keys, dtype=pl.Binary))
+    found = asked.join(shared, on=["model", "question"], how="left", maintain_order="left")["prompt"]
+    return part.drop("model", "request").with_columns(prompt=found.fill_null(part["key"]))
+
+
+@enduring
+def _texts_of(store: Store, stored: Iterable[str]) -> tuple[dict[int, bytes], list[str]]:
+    """Return the digests of the models' identities by id, and the canonical texts of stored ones."""
+    model = table_of(Model)
+    with translated(store.url), store.engine.connect() as connection:
+        digests = {number: bytes(d) for number, d in connection.execute(sa.select(model.c.id, model.c.digest))}
+        return digests, unpack(connection, stored)
+
+
+@enduring
+def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
+    """Return the status of the first answer to each trial that was asked again, by the key of its last request.
+
+    It is the answer to the first request that the store had when the last one came; later ones of a refresh do not
+    count. A first answer with the status `ok` was `unreadable`: otherwise it was the last.
+
+    Raises:
+        DataError: a first answer is not as it was stored.
+    """
+    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
+    query = (
+        sa.select(trials.c.key, exchange.c.created, model.c.digest, exchange.c.request)
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
+        .join(model)
+        .where(trials.c.run_id == run_id, trials.c.stage == stage, exchange.c.request.like('%"attempt":%'))
+    )
+    statuses: dict[bytes, str] = {}
+    with translated(store.url), store.engine.connect() as connection:
+        for rows in connection.execute(query).partitions(LOOKUP):
+            requests = unpack(connection, (request for *_, request in rows))
+            firsts = [
+                request_key(bytes(digest), _first_attempt(text))
+                for (_, _, digest, _), text in zip(rows, requests, strict=True)
+            ]
+            answers = _answers_to(connection, firsts)
+            for (key, came, *_), first in zip(rows, firsts, strict=True):
+                if first in answers:
+                    status = _status_at(answers[first], came)
+                    statuses[bytes(key)] = "unreadable" if status == "ok" else status
+    return statuses
+
+
+def _answers_to(connection: sa.Connection, keys: Sequence[bytes]) -> dict[bytes, list[tuple[float, str]]]:
+    """Return (time, status) of every answer to keys, in order of time."""
+    query = f"SELECT id, {', '.join(ANSWER)}, digest FROM exchange WHERE key"
+    answers: dict[bytes, list[tuple[float, str]]] = {}
+    for number, *fields, digest in rows_among(connection, query, keys):
+        ensure_answer(number, fields, digest)
+        answers.setdefault(bytes(fields[0]), []).append((fields[-1], fields[3]))
+    return {key: sorted(found) for key, found in answers.items()}
+
+
+def _status_at(answers: Sequence[tuple[float, str]], when: float) -> str:
+    """Return the status of the last answer until a time; of the first, where clocks differed and all are later."""
+    return next((status for time, status in reversed(answers) if time <= when), answers[0][1])
+
+
+def question_texts(requests: pl.Expr) -> pl.Expr:
+    """Return the canonical requests without the numbers of their samples and attempts: `question_of`, undecoded."""
+    # Quotes inside a JSON string are escaped, so the patterns match members only.
+    rest = requests.str.replace_all(f",{_NUMBER}", "").str.replace_all(rf"\{{{_NUMBER},?", "{")
+    return rest.str.replace_all(',"sampling":{}', "", literal=True)
+
+
+def _first_attempt(text: str) -> bytes:
+    try:
+        return encode(msgspec.structs.replace(decode_request(text), attempt=0))
+    except UNREADABLE as error:
+        raise damaged("a request", f"it cannot be read ({error})") from None
