@@ -10,13 +10,17 @@ import hashlib
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import polars as pl
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
+from ..contracts.errors import DataError
 from ..contracts.files import replaced_whole
 from .bulk import batched, table_of
 from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, ensure_sound, packed, rename
@@ -29,7 +33,9 @@ from .tables import RunTrial
 FORMAT = 2
 """Format 1 has no head."""
 MEMBER_ROWS = 50_000
-"""Rows per Parquet member, of which `READ` are read at a time."""
+"""Most rows of a Parquet member."""
+MEMBER_BYTES, ROW_BYTES, SLICE_BYTES = 256 << 20, 64 << 20, 16 << 20
+"""Most bytes of texts in a Parquet member, in a row, and in the rows that are in memory as objects at a time."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can represent."""
 BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
@@ -81,7 +87,7 @@ def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exp
 
     Raises:
         UsageError: the file cannot be written.
-        DataError: the run is damaged.
+        DataError: the run is damaged, or has a row that is too large.
     """
     with replaced_whole(path, "Name another with --out.") as beside:
         with (
@@ -142,11 +148,14 @@ class _Writer:
         return counts, len(content.images) - len(kept)
 
     def _tables(self, kind: str, parts: Iterable[_Rows], digest: ContentDigest) -> int:
-        count = 0
-        for number, some in enumerate(batched(parts, MEMBER_ROWS // READ)):
-            for part in some:
+        def frames() -> Iterator[pl.DataFrame]:
+            for part in parts:
                 digest.add_packed(part.packed)
-            frame, buffer = pl.concat([part.frame for part in some], rechunk=True), BytesIO()
+                yield part.frame
+
+        count = 0
+        for number, frame in enumerate(_members(kind, frames())):
+            buffer = BytesIO()
             frame.write_parquet(buffer)
             self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
             count += frame.height
@@ -174,6 +183,44 @@ class _Writer:
 def _trials(connection: sa.Connection, run: RunRow) -> int:
     table = table_of(RunTrial)
     return connection.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run.id)) or 0
+
+
+def row_bytes(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Return how many bytes the texts of each row have; Polars holds equal texts once, other objects do not."""
+    texts = [pl.col(name).str.len_bytes() for name, kind in frame.schema.items() if kind == TEXT]
+    texts += [pl.col(name).bin.size() for name, kind in frame.schema.items() if kind == BYTES]
+    return frame.select(pl.sum_horizontal(*texts).cast(WHOLE)).to_series().to_numpy()
+
+
+def slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table, at most `READ` and about `SLICE_BYTES` at a time."""
+    for part in frame.iter_slices(READ):
+        groups = row_bytes(part).cumsum() // SLICE_BYTES
+        starts = [0, *(np.flatnonzero(np.diff(groups)) + 1), part.height]
+        yield from (part[start:end] for start, end in pairwise(starts))
+
+
+def _members(kind: str, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield rows in tables of which each may be a member.
+
+    Raises:
+        DataError: a row is too large for a bundle.
+    """
+    waiting, rows, size = list[pl.DataFrame](), 0, 0
+    for part in (part for frame in frames for part in slices(frame)):
+        sizes = row_bytes(part)
+        if (most := int(sizes.max(initial=0))) > ROW_BYTES:
+            raise DataError(
+                f"a row of {kind} has {most:,} bytes; a bundle holds rows of up to {ROW_BYTES:,}.", code="bundle.size"
+            )
+        added = int(sizes.sum())
+        if waiting and (rows + part.height > MEMBER_ROWS or size + added > MEMBER_BYTES):
+            yield pl.concat(waiting, rechunk=True)
+            waiting, rows, size = [], 0, 0
+        waiting.append(part)
+        rows, size = rows + part.height, size + added
+    if waiting:
+        yield pl.concat(waiting, rechunk=True)
 
 
 def _exchanges(rows: Sequence[Sent]) -> _Rows:

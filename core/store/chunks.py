@@ -15,7 +15,7 @@ import hashlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -128,10 +128,11 @@ class Chunks:
 
         self._copy(islice(rows, self._count(RunTrial, run_id), None), lambda row: (row.stage, row.ordinal), take)
 
-    def failures(self, run_id: int, rows: Sequence[Failed]) -> None:
+    def failures(self, run_id: int, rows: Iterable[Failed]) -> None:
         """Copy the failed calls of a run, but for those that are there."""
         table = table_of(Attempt)
-        for part in batched(islice(rows, self._count(Attempt, run_id), None), PIECE):
+        number = count()
+        for part, _ in _pieces(islice(rows, self._count(Attempt, run_id), None), lambda _: next(number), _length):
             # Only newer rows show whether the part was written before: to count the run's would read the whole table.
             last = self.read(lambda connection: connection.scalar(sa.select(sa.func.max(table.c.id)))) or 0
             own = sa.select(table.c.id).where(table.c.id > last, table.c.run_id == run_id).limit(1)

@@ -80,7 +80,7 @@ def crew(
             exchanges = size(connection)
         except BROKEN:
             exchanges = 0  # whoever reads the store says so
-        url = store.url.render_as_string(hide_password=False)
+        url = store.engine.url.render_as_string(hide_password=False)  # of the copy, if it is read from one
         with helping(processes, exchanges, _connected, url, read) as helpers:
             yield Crew(connection, _together(store, connection, helpers))
 

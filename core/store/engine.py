@@ -7,7 +7,6 @@ failing; readers never wait.
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from .file_watch import watch
 from .fill import fill, is_filling
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .patience import LostError, Patience
+from .read_only import Source, may_write, read_alone, remove_with, source_of
 from .urls import show, store_url
 
 LOG = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
 
 def _opened(url: sa.URL, writable: bool) -> Engine:
     with translated(url):
-        engine = _create(url)
+        engine = _create(_source(url, writable))
         try:
             if writable or _is_older(engine, url):
                 writer = engine.execution_options(immediate=True)
@@ -141,17 +141,13 @@ def _is_older(engine: Engine, url: sa.URL) -> bool:
         )
     if number == len(MIGRATIONS) and not is_filling(engine):
         return False
-    if _is_file(url) and not _may_write(Path(str(url.database))):
+    if _is_file(url) and not may_write(Path(str(url.database))):
         raise StoreError(
             f"the store {show(url)} is of an older prejudge, and read-only: it cannot be updated. Copy it to a folder "
             "that can be written, and name the copy with --store.",
             code="store.older",
         )
     return True
-
-
-def _may_write(path: Path) -> bool:
-    return bool(path.stat().st_mode & 0o200) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _is_file(url: sa.URL) -> bool:
@@ -179,17 +175,27 @@ def _check_file(url: sa.URL, writable: bool) -> None:
         raise StoreError(f"the store {path} is a folder. Name a file with --store.", code="store.folder")
     if not path.is_file():
         raise StoreError(f"the store {path} is a pipe or a device. Name a file with --store.", code="store.foreign")
-    if writable and not path.stat().st_mode & 0o200:
+    if writable and not may_write(path):
         raise _explain(url, "readonly")
 
 
-def _create(url: sa.URL) -> Engine:
+def _source(url: sa.URL, writable: bool) -> Source:
+    path = Path(str(url.database))
+    return Source(url) if writable or not _is_file(url) or may_write(path) else source_of(url, path)
+
+
+def _create(source: Source) -> Engine:
+    url = source.url
     sqlite = url.drivername.startswith("sqlite")
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else server.connect_args(url))
     if sqlite:
         sa.event.listen(engine, "connect", _prepare)
-        if _is_file(url):
+        if source.alone:
+            read_alone(engine, Path(str(url.database)))
+        elif _is_file(url):
             watch(engine, str(url.database))
+        if source.folder is not None:
+            remove_with(engine, source.folder)
         sa.event.listen(engine, "begin", _begin)
     elif engine.dialect.name == "postgresql":
         server.listen(engine, BUSY_SECONDS)

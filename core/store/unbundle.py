@@ -23,14 +23,14 @@ import sqlalchemy as sa
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
-from .bundle import FORMAT, KINDS, MEMBER_ROWS, SCHEMAS, Head
+from .bundle import FORMAT, KINDS, MEMBER_BYTES, MEMBER_ROWS, ROW_BYTES, SCHEMAS, Head, row_bytes, slices
 from .chunks import Chunks
 from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, packed, rename
 from .crew import Crew
 from .evidence import VERSION, answer_digest, trial_digest
 from .helpers import Team, helping
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
-from .reachable import READ
+from .parquet_sizes import expanded_bytes
 from .reading import RunRow, runs_of
 from .snapshots import snapshot
 from .store import Store
@@ -94,7 +94,7 @@ class Bundle:
 
     def rows(self, kind: str) -> Iterator[list[Any]]:
         """Yield the rows of a kind, in parts."""
-        return (_rows(kind, frame) for frame in self.frames(kind))
+        return (_rows(kind, part) for frame in self.frames(kind) for part in slices(frame))
 
     def frames(self, kind: str) -> Iterator[pl.DataFrame]:
         """Yield the rows of a kind as tables, one at a time."""
@@ -151,16 +151,25 @@ class Bundle:
         return sorted(name for name in self._archive.namelist() if re.fullmatch(pattern, name))
 
     def _frame(self, name: str, schema: dict[str, Any]) -> pl.DataFrame:
-        data = BytesIO(self._read(name))
+        raw = self._read(name)
+        data = BytesIO(raw)
         try:
-            # The metadata is checked first, because a few bytes can encode an unlimited number of rows.
+            # The metadata is checked first, because a few bytes can encode an unlimited number of rows and of texts.
+            if (size := expanded_bytes(raw)) > MEMBER_BYTES + ROW_BYTES:
+                raise self._too_large(name, size)
             height = pl.scan_parquet(data).select(pl.len()).collect().item()
             if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
                 raise self._fault(f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
             data.seek(0)
             frame = pl.read_parquet(data)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self._fault(f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
+        # A text that many rows repeat is in the file, and so far in memory, once: as objects each row has its own.
+        sizes = row_bytes(frame)
+        if (most := int(sizes.max(initial=0))) > ROW_BYTES:
+            raise self._too_large(f"a row of {name}", most)
+        if (size := int(sizes.sum())) > MEMBER_BYTES:
+            raise self._too_large(name, size)
         # A trial without an answer has no exchange; all other cells are required.
         if empty := [column.name for column in frame if column.name != "exchange" and column.null_count()]:
             raise self._fault(f"{name} has empty cells in the column {empty[0]!r}", "bundle.table")
@@ -193,6 +202,10 @@ class Bundle:
             return bytes.fromhex(text)
         except ValueError:
             raise self._fault(f"identities.json has the digest {text[:80]!r}", "bundle.content") from None
+
+    def _too_large(self, what: str, size: int) -> DataError:
+        most = f"{MEMBER_BYTES:,} bytes, and a row {ROW_BYTES:,}"
+        return self._fault(f"{what} holds {size:,} bytes; a file of a bundle holds at most {most}", "bundle.size")
 
     def _fault(self, problem: str, code: str) -> DataError:
         return DataError(f"{self.path} was changed or is damaged: {problem}. Nothing was imported.", code=code)
@@ -239,6 +252,8 @@ class _Exchanges(NamedTuple):
     keys: bytes
     answers: bytes
     """Digests of the answers."""
+    size: int
+    """Bytes of their texts."""
 
 
 class _Taking:
@@ -260,10 +275,14 @@ class _Taking:
         for model, identity in self.identities.items():
             ensure_identity(model, identity)
         digest.add("identity", self.identities.items())
-        keys, answers, models = bytearray(), bytearray(), frozenset(self.identities)
-        parts = ((part, models) for frame in self._bundle.frames("exchanges") for part in frame.iter_slices(READ))
+        keys, answers, models, size = bytearray(), bytearray(), frozenset(self.identities), 0
+        parts = ((part, models) for frame in self._bundle.frames("exchanges") for part in slices(frame))
         for part in readers.map(_check_exchanges, parts):
             digest.add_packed(part.packed)
+            # Those of one key are copied together.
+            size = size + part.size if keys[-32:] == part.keys[:32] == part.keys[-32:] else part.size
+            if size > MEMBER_BYTES:
+                raise self._changed(f"its answers to one key hold more than {MEMBER_BYTES:,} bytes", "bundle.size")
             keys += part.keys
             answers += part.answers
         last: tuple[bytes, int] = (b"", -1)
@@ -298,7 +317,7 @@ class _Taking:
         chunks.pictures(self._bundle.pictures())
         run_id = chunks.begin_run(self._bundle.head.content)
         chunks.trials(run_id, (_numbered(row, places) for row in self._every("trials")))
-        chunks.failures(run_id, list(self._every("attempts")))
+        chunks.failures(run_id, self._every("attempts"))
 
         def free(here: sa.Connection) -> str | None:
             return None if _is_there(here, self._bundle, name) else name
@@ -330,7 +349,8 @@ def _check_exchanges(frame: pl.DataFrame, models: Container[bytes]) -> _Exchange
     for row in rows:
         ensure_whole(row, models)
     answers = b"".join(answer_digest(row.key, row.operation, *row[4:]) for row in rows)
-    return _Exchanges(packed(KINDS["exchanges"], rows), b"".join(row.key for row in rows), answers)
+    size = int(row_bytes(frame).sum())
+    return _Exchanges(packed(KINDS["exchanges"], rows), b"".join(row.key for row in rows), answers, size)
 
 
 def _rows(kind: str, frame: pl.DataFrame) -> list[Any]:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ from ..calls import blank, is_blank
 from ..ledger import Ledger
 from ..retry import RetryPolicy
 from .patience import given_up, patiently
+from .results import Results
 
 LOG = logging.getLogger(__name__)
 LOOKS = 3
@@ -275,7 +276,7 @@ class Desk:
             )
         seconds = status.ended - status.created if status.ended and status.created else 0.0
         for start in range(0, len(mine), PART):
-            await self._settle(row, mine[start : start + PART], results.lines, max(0.0, seconds))
+            await self._settle(row, mine[start : start + PART], results, max(0.0, seconds))
         if missing > 0:
             raise HaltedError(
                 f"the results of the batch {row.provider_id} are not whole: {counted(missing, 'line')} of "
@@ -293,7 +294,8 @@ class Desk:
 
     def _remark(self, row: BatchRow, results: Results, foreign: int, absent: int) -> None:
         for count, what in (
-            (results.doubled, "came twice; the first answer counts"),
+            (results.doubled, "came twice"),
+            (results.contradictory, "contradict another of the same request; none of them counts"),
             (foreign, "belong to no request of it"),
             (results.unreadable, "cannot be read"),
             (absent, "are missing"),
@@ -302,26 +304,27 @@ class Desk:
                 self.notes.append(f"batch {row.provider_id}: {counted(count, 'result')} that {what}")
                 LOG.warning("%s", self.notes[-1])
 
-    async def _settle(
-        self, row: BatchRow, items: Sequence[Item], lines: Mapping[str, BatchLine], seconds: float
-    ) -> None:
+    async def _settle(self, row: BatchRow, items: Sequence[Item], results: Results, seconds: float) -> None:
         read = [
-            (item, request := decode_request(item.request), self._read(item.key, lines[item.key.hex()], request))
-            for item in items
+            (item, request := decode_request(item.request), self._read(item.key, results, request)) for item in items
         ]
-        results = []
+        settling = []
         for place, (item, request, outcome) in enumerate(read):
             try:
-                results.append(_result(row, item, request, outcome, seconds))
+                settling.append(_result(row, item, request, outcome, seconds))
             except DataError as error:
                 read[place] = item, request, PermanentError(str(error), code="model.response")
-                results.append(Result(item.key, "errored", None, str(error)))
-        settled = await self.ledger.do(self.book.settle, row.id, results)
+                settling.append(Result(item.key, "errored", None, str(error)))
+        settled = await self.ledger.do(self.book.settle, row.id, settling)
         self.on_answers([one for one in read if one[0].key in settled.done], settled.new)
 
-    def _read(self, key: bytes, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
+    def _read(self, key: bytes, results: Results, request: AnyRequest) -> AnyResponse | ModelError:
+        outcome = results.read(key.hex(), lambda line: self._read_line(line, request))
+        return outcome if isinstance(outcome, ModelError) else self._doubt(key, outcome)
+
+    def _read_line(self, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
         try:
-            return self._doubt(key, self.api.read(line, request))
+            return self.api.read(line, request)
         except ModelError as error:
             return error
         except Exception as error:
@@ -348,29 +351,6 @@ class Desk:
     async def _follow(self, row: BatchRow, **values: Any) -> None:
         """Record what the provider says of a batch, unless another process has gone further with it."""
         await self.ledger.do(self.book.advance, row.id, None, row.provider_id, **values)
-
-
-@dataclass
-class Results:
-    """The lines of a batch by custom id."""
-
-    lines: dict[str, BatchLine]
-    doubled: int
-    unreadable: int
-
-    @classmethod
-    def of(cls, lines: Iterable[BatchLine]) -> Results:
-        """Sort lines; of two with one id, the first counts."""
-        found: dict[str, BatchLine] = {}
-        doubled = unreadable = 0
-        for line in lines:
-            if not line.name:
-                unreadable += 1
-            elif line.name in found:
-                doubled += 1
-            else:
-                found[line.name] = line
-        return cls(found, doubled, unreadable)
 
 
 def _result(row: BatchRow, item: Item, request: Request, outcome: AnyResponse | ModelError, seconds: float) -> Result:

@@ -39,7 +39,7 @@ DAMAGES = [
 def given(monkeypatch):
     """Let all processes have parts of two exchanges; return the tasks that were given to others."""
     monkeypatch.setattr(helpers, "EACH", 1)
-    for module in (exchange_checks, bundle, content, unbundles):
+    for module in (exchange_checks, bundle, content):
         monkeypatch.setattr(module, "READ", 2)
     monkeypatch.setattr(bundle, "MEMBER_ROWS", 6)
     monkeypatch.setattr(unbundles, "MEMBER_ROWS", 6)

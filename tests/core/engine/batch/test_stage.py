@@ -196,7 +196,7 @@ def test_missing_doubled_and_foreign_results_are_told(run, store, provider):
         other = lines[0]._replace(name="f" * 64)
         return [
             *lines[1:],
-            lines[2]._replace(body=b'{"answer": {"text": "second"}}'),
+            lines[2],
             other,
             lines[3]._replace(name=""),
         ]
@@ -205,9 +205,39 @@ def test_missing_doubled_and_foreign_results_are_told(run, store, provider):
     run(n=6)
     notes = " ".join(manifest(store).stages["count"].batch.notes)
     assert all(word in notes for word in ("twice", "belong to no request", "cannot be read", "missing"))
-    assert "second" not in str(texts(store, "latest")["response"].to_list())
     assert counts(store)["failed"] == 0 and len(provider.batches) == 2
     sound(store)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_results_that_contradict_each_other_do_not_count(run, store, provider, order):
+    """Whichever comes first: another answer, and an answer where the other says that it expired."""
+
+    def twist(lines):
+        if len(provider.batches) > 1:
+            return lines
+        other = lines[2]._replace(body=b'{"answer": {"text": "another"}}')
+        return [*lines, other, lines[3]._replace(body=b'{"error": "expired"}')][::order]
+
+    provider.twist = twist
+    run(n=6)
+    assert states(store)[0] == {"ok": 6, "errored": 2} and counts(store)["failed"] == 0
+    assert len(provider.batches) == 2 and counts(store)["retried"] == 2
+    assert "another" not in str(texts(store, "latest")["response"].to_list())
+    assert any("contradict" in note for note in manifest(store).stages["count"].batch.notes)
+    sound(store)
+
+
+def test_one_answer_written_in_two_ways_counts_once(run, store, provider):
+    provider.twist = lambda lines: [*lines, *(line._replace(body=line.body + b" ") for line in lines)]
+    run(n=6)
+    assert states(store)[0] == {"ok": 6} and len(provider.batches) == 1 and counts(store)["failed"] == 0
+
+
+def test_results_that_always_contradict_each_other_are_given_up(run, store, provider):
+    provider.twist = lambda lines: [*lines, lines[0]._replace(body=b'{"answer": {"text": "another"}}')]
+    run(n=1)
+    assert counts(store)["failed"] == 1 and len(provider.batches) == 3
 
 
 def test_results_that_are_not_whole_are_read_again(run, store, provider, monkeypatch):
