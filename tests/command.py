@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO, cast
 
 import pytest
 
@@ -27,16 +26,31 @@ def blank_figure(figure: Any, file: Any, **_: Any) -> None:
     Path(file).write_bytes(b"<svg/>") if isinstance(file, str | Path) else file.write(b"<svg/>")
 
 
-def call(folder: Path, *words: str, input: str = "") -> Done:
-    """Run `prejudge WORDS` in a folder, without drawing its figures; `input` is what a person types."""
-    out, err = io.StringIO(), io.StringIO()
+def call(folder: Path, *words: str, input: str = "", encoding: str | None = None) -> Done:
+    """Run `prejudge WORDS` in a folder, without drawing its figures; `input` is what a person types.
+
+    With an encoding, the standard streams are files of that encoding, which refuse what it lacks.
+    """
+    out, err = (_stream(encoding) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["prejudge", *words])
         patch.setattr(sys, "stdin", io.StringIO(input))
+        patch.setattr(sys, "excepthook", sys.excepthook)
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         code = _code()
-    return Done(code, out.getvalue(), err.getvalue())
+    return Done(code, _written(out), _written(err))
+
+
+def _stream(encoding: str | None) -> TextIO:
+    return io.StringIO() if encoding is None else io.TextIOWrapper(io.BytesIO(), encoding, newline="\n")
+
+
+def _written(stream: TextIO) -> str:
+    if isinstance(stream, io.StringIO):
+        return stream.getvalue()
+    stream.flush()
+    return cast("io.BytesIO", stream.buffer).getvalue().decode(stream.encoding)
 
 
 def _code() -> int:
@@ -46,6 +60,6 @@ def _code() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Exception:
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
         return 1
     return 0

@@ -6,13 +6,18 @@ import msgspec
 
 from ..catalogue.study import SUBJECT
 from ..contracts.sizes import SURE, State
+from ..engine.observations import UNFINISHED
 from ..scoring.score import Scores
 from .corrected import corrected_words
 from .lost import lost_of, mend_words, missing_words
 from .records import Answer, Reply
 from .replies import Asked, asked_of, questions_over, reply_of, rows_of
 
-PRELIMINARY = "The run is not complete: {done:,} of {planned:,} questions were asked. The verdicts may change."
+PRELIMINARY = (
+    "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, in no random order. "
+    "The verdicts may change."
+)
+NOT_BEGUN = "The run is not complete: nothing of the stage {stage!r} was asked."
 NONE = "No number could be computed. " + SURE
 
 
@@ -58,5 +63,8 @@ def _preliminary(scores: Scores) -> str:
     for stage in scores.stages:
         done, record = scores.recorded(stage.name), scores.manifest.stages.get(stage.name)
         if record is not None and done < record.planned:
-            return PRELIMINARY.format(done=done, planned=record.planned)
+            of_stage = f"of the stage {stage.name!r} " if len(scores.stages) > 1 else ""
+            return PRELIMINARY.format(done=done, planned=record.planned, stage=of_stage)
+        if record is None and scores.run.state in UNFINISHED:
+            return NOT_BEGUN.format(stage=stage.name)
     return ""

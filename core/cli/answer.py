@@ -10,7 +10,7 @@ from rich.text import Text
 from ..answer import Answer, Row
 from ..answer.corrected import corrected_cell, is_corrected
 from ..answer.records import UNBIASED
-from .outlet import visible
+from .outlet import single_line
 
 SHORT = {"percentage points": "points"}
 """Shorter words for units, in a table."""
@@ -27,7 +27,7 @@ def show_answer(answer: Answer, console: Console) -> None:
         console.print()
         if reply.asks != answer.question:
             console.print(reply.asks)
-        console.print(Text.assemble((f"{visible(reply.verdict)}. ", "bold"), visible(reply.sentence)))
+        console.print(Text.assemble((f"{single_line(reply.verdict)}. ", "bold"), single_line(reply.sentence)))
         for more in reply.more:
             console.print(more)
     if answer.rows:

@@ -43,7 +43,7 @@ def export(name: str, out: str | None, force: bool, processes: int, store: str) 
         echo(f"Note: {note}")
     if run.state != "finished":
         echo(f"Note: the run is not finished (state: {run.state}).")
-    echo(f"Bundle: {done.path}\nsha256: {done.sha256}\nHead:   {done.head}")
+    echo(f"Bundle: {done.path}", f"sha256: {done.sha256}", f"Head:   {done.head}")
 
 
 @click.command("import")
@@ -59,7 +59,7 @@ def import_(file: str, name: str | None, processes: int, store: str) -> None:
         echo(f"The store already has this run as {done.run}")
         return
     echo(f"Imported {done.exchanges:,} new exchanges and {done.images:,} new images.")
-    echo(f"Run:    {done.run}\nScore it: prejudge score {done.run}{option_words(store)}")
+    echo(f"Run:    {done.run}", f"Score it: prejudge score {done.run}{option_words(store)}")
 
 
 @click.command("merge")

@@ -198,7 +198,7 @@ def explain(first: str, second: str | None, store: str) -> None:
         echo("The store has no other key to compare with.")
         return
     found = differences(one, two)
-    echo(f"\n{'Most similar' if second is None else 'Second'} key: {two.key.hex()}")
+    echo("", f"{'Most similar' if second is None else 'Second'} key: {two.key.hex()}")
     if not found:
         echo("The keys are equal: the same request to the same model.")
     for place, left, right in found:
@@ -208,5 +208,5 @@ def explain(first: str, second: str | None, store: str) -> None:
 def _show(parts: Parts) -> None:
     echo(f"Key: {parts.key.hex()}  (sha256 of key version, model digest, request)")
     for name, value in (("model", parts.identity), ("request", parts.request), ("response", parts.response)):
-        echo(f"{name}: {json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)}")
+        echo(*f"{name}: {json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)}".split("\n"))
     echo(f"status: {parts.status}")

@@ -13,6 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..contracts.errors import PrejudgeError
+from .outlet import echo, echo_exception
+from .screen import ensure_written, screens
 
 COMMANDS = {
     "run": ("run:run", "Run a study on a model, score it and write its report."),
@@ -102,7 +104,7 @@ def load_plugin_command(name: str) -> click.Command:
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
         version = import_module("..contracts.version", __package__).VERSION
-        import_module(".outlet", __package__).echo(f"prejudge {version}")
+        echo(f"prejudge {version}")
         ctx.exit()
 
 
@@ -125,25 +127,34 @@ def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
 
 def main() -> None:
     """Run the command line and exit."""
-    debug = "--debug" in sys.argv[1:]
-    outlet = import_module(".outlet", __package__)
-    sys.excepthook = outlet.echo_exception
+    sys.excepthook = echo_exception
+    with screens():
+        sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
+    """Run the command, and return how it ended.
+
+    Raises:
+        PrejudgeError: with --debug, for the traceback.
+    """
     try:
         result: Any = cli(standalone_mode=False)
+        ensure_written(sys.stdout)
     except click.ClickException as error:
-        error.show()
+        error.show(sys.stderr)
         if isinstance(error, click.NoSuchOption):
             hint = import_module(".hints", __package__).option_of_study(error, sys.argv[1:])
             if hint:
-                outlet.echo(hint, err=True)
-        sys.exit(error.exit_code)
+                echo(hint, err=True)
+        return error.exit_code
     except click.Abort:
-        outlet.echo("prejudge: interrupted.", err=True)
-        sys.exit(2)
+        echo("prejudge: interrupted.", err=True)
+        return 2
     except PrejudgeError as error:
-        if debug:
+        if "--debug" in sys.argv[1:]:
             error.add_note(f"code: {error.code}")
             raise
-        outlet.echo(f"prejudge: {error}", err=True)
-        sys.exit(2)
-    sys.exit(result if isinstance(result, int) else 0)
+        echo(f"prejudge: {error}", err=True)
+        return 2
+    return result if isinstance(result, int) else 0

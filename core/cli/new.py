@@ -40,4 +40,4 @@ def new(kind: str, name: str, folder: str | None, registry: str | None) -> None:
     place = Path(folder) if folder is not None else Path(name)
     for path in write_package(names, place):
         echo(f"  {path}")
-    echo(f"Next:\n  cd {place}\n  pip install -e '.[test]'\n  pytest\n  {NEXT[kind].format(name=name)}")
+    echo("Next:", f"  cd {place}", "  pip install -e '.[test]'", "  pytest", f"  {NEXT[kind].format(name=name)}")

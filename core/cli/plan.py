@@ -24,6 +24,7 @@ from ..scoring.sensitivity import Assumed, Detectable, ensure_apart, smallest_ef
 from ..store import Store
 from ..store.urls import hide_password
 from .completing import complete_model, complete_run
+from .ending import ended_gently
 from .outlet import echo
 from .shared import (
     read_models,
@@ -121,7 +122,7 @@ def plan(
 
 def _show_time(catalogue: Catalogue, study: Study, store: str, stage: StagePlan) -> None:
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
-    with Store(store, later=True) as opened:
+    with ended_gently(), Store(store, later=True) as opened:
         found = asyncio.run(time_first(catalogue, study, opened, stage, command))
     for line in found.lines():
         echo(line)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ..engine.counts import Counts
 from ..engine.progress import SCHEMA, Reading
-from .outlet import echo
+from .outlet import echo, echo_json
 from .terminal import Outlet
 
 Kind = Literal["auto", "bar", "plain", "json", "none"]
@@ -177,7 +177,7 @@ class JsonProgress(Shown):
         self._write(reading.as_record("stage_end"))
 
     def _write(self, record: dict[str, object]) -> None:
-        echo(msgspec.json.encode(record).decode(), file=self._stream)
+        echo_json(msgspec.json.encode(record).decode(), file=self._stream)
 
 
 def make_progress(kind: Kind = "auto", *, quiet: bool = False) -> Shown:

@@ -19,6 +19,7 @@ from ..scoring.recheck import recheck as ask_again
 from ..store import Store
 from ..store.urls import hide_password
 from .completing import complete_run
+from .ending import ended_gently
 from .outlet import echo
 from .results import ADJUSTED
 from .shared import chosen_workers, ensure_there, registry_option, store_option, workers_options
@@ -49,7 +50,8 @@ def recheck(run: str, alpha: float, exact: bool, store: str, registry: str | Non
     options = RecheckOptions(command=command, workers=workers, **own)
     ensure_there(store)
     with Store(store) as opened:
-        done = asyncio.run(ask_again(Catalogue.load(registry), opened, run, options))
+        with ended_gently():
+            done = asyncio.run(ask_again(Catalogue.load(registry), opened, run, options))
     drift = done.drift
     _show(drift)
     answered = drift.asked - drift.missing

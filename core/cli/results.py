@@ -17,6 +17,7 @@ from ..scoring.warnings import warnings_of
 from ..store import Store
 from ..store.urls import option_words
 from .answer import show_answer
+from .ending import ended_gently
 from .shared import again_words
 from .terminal import terminal
 
@@ -56,7 +57,8 @@ def scored_again(name: str, where: Mapping[str, Any]) -> Iterator[None]:
         UsageError: scoring was interrupted.
     """
     try:
-        yield
+        with ended_gently():
+            yield
     except KeyboardInterrupt:
         again = f"prejudge score {name}{again_words(where)}"
         raise UsageError(

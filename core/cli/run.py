@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -33,6 +30,7 @@ from ..store import Store, get_run, unfinished_runs
 from ..store.repair import damage_words
 from ..store.urls import hide_password
 from .comparison import show_comparison
+from .ending import ended_gently
 from .gate import show_verdicts
 from .outlet import echo
 from .progress import make_progress
@@ -107,8 +105,8 @@ def run(
 ) -> int:
     """Run STUDY on a model, score it and write its report.
 
-    Stored answers are not requested again. After Ctrl-C, SIGTERM or a spent budget (exit code 3) all answers are kept,
-    and `prejudge resume` continues the run. With --batch, the provider goes on while the run is left.
+    Stored answers are not requested again. After Ctrl-C, SIGTERM, a closed terminal or a spent budget (exit code 3) all
+    answers are kept, and `prejudge resume` continues the run. With --batch, the provider goes on while the run is left.
     """
     catalogue = Catalogue.load(where["registry"])
     part = (where[name] for name in ("orders", "limit", "quick"))
@@ -145,12 +143,12 @@ def perform_all(
     """
     purse, names, worst = Purse(options.caps), [], 0
     try:
-        with _terminated_gently(), Store(where["store"], later=True) as store:
+        with ended_gently(), Store(where["store"], later=True) as store:
             asyncio.run(ensure_accepted(catalogue, studies, store, options, purse))
     except KeyboardInterrupt:
         raise UsageError(f"interrupted. {_done(0, studies)}", code="run.interrupted") from None
     except BudgetError as spent:
-        echo(f"prejudge: {spent}\n{_done(0, studies)}", err=True)
+        echo(f"prejudge: {spent}", _done(0, studies), err=True)
         return SPENT
     for number, study in enumerate(studies, 1):
         if not where["quiet"]:
@@ -326,7 +324,7 @@ def ask(
     with Store(where["store"], later=True) as store:
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
-            with _terminated_gently():
+            with ended_gently():
                 return 0, asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
             goes_on = "What is with the provider in batches goes on there. " if options.batch is not None else ""
@@ -344,19 +342,6 @@ def ask(
             return PENDING, None
         finally:
             progress.close()
-
-
-@contextmanager
-def _terminated_gently() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send before they kill, do what Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _resume(run: str | None, where: Mapping[str, Any]) -> str:

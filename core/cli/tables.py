@@ -18,7 +18,9 @@ from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..report.place import own_file
 from ..report.text import label
 from ..scoring.score import Scores, estimates_frame, score
+from ..scoring.warnings import unfinished_notes
 from ..store import Store
+from ..store.urls import option_words
 from .outlet import echo
 from .shared import (
     correction_options,
@@ -85,6 +87,8 @@ def export(
     with Store(where["store"], writable=False) as opened:
         scores = score(catalogue, opened, name, given)
     scores = corrected_run(catalogue, scores, where["labels"], where["matrix"], where["outcome"])
+    for note in unfinished_notes(scores, option_words(where["store"])):
+        echo(f"Note: {note}", err=True)
     if what == "estimates":
         say_own_options(Path(where["runs"]) / scores.run.name, given)
     data = _encoded(scores, cast("Format", kind), what, metrics, parse_assignments(groups))

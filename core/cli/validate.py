@@ -10,7 +10,7 @@ from ..catalogue.studyfile import read_study_file
 from ..catalogue.validation import problems_of, study_schema
 from ..contracts.errors import UsageError
 from .completing import complete_file
-from .outlet import echo
+from .outlet import echo, echo_json
 from .shared import registry_option
 
 
@@ -25,7 +25,7 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
     """
     catalogue = Catalogue.load(registry)
     if schema:
-        echo(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
+        echo_json(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
         return 0
     if file is None:
         raise UsageError("name a study file: prejudge validate my-study.toml", code="options.missing")

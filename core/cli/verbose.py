@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from ..contracts.secrets import SECRET_NAMES
 from ..store.urls import hide_password
-from .outlet import echo
+from .outlet import echo, single_line, traceback_lines
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 LOGGER = "prejudge"
@@ -20,8 +21,8 @@ class Echo(logging.Handler):
     """Write to what standard error is at that moment: bars of a run take its place for a while."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line."""
-        echo(self.format(record), err=True)
+        """Write one line, and those of a traceback."""
+        echo(*self.format(record).split("\n"), err=True)
 
 
 class Discreet(logging.Formatter):
@@ -30,6 +31,14 @@ class Discreet(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         return hide_secrets(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line without the traceback: what a server said in it forges no other line."""
+        return single_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """Return the traceback."""
+        return "\n".join(map(single_line, traceback_lines(*ei)))
 
 
 def hide_secrets(text: str, environment: Mapping[str, str] = os.environ) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -75,18 +75,17 @@ def view(
         raise MissingExtraError("prejudge view", "view") from None
 
     def ready(link: str, _: object) -> None:
-        echo(f"Open this link; it works once:\n{link}\nCtrl-C ends.")
-        if opened:
-            webbrowser.open(link)
+        echo("Open this link; it works once:", link, "Ctrl-C ends.")
 
+    show = partial(serve, port=port, ready=ready, browser=opened)
     if labelled is not None:
         folder = Path(labelled).resolve()
         sample = sample_of(folder.parent, folder.name)
-        serve(application(None, label_pages(sample.folder.parent)), port, f"/label/{quote(sample.folder.name)}", ready)
+        show(application(None, label_pages(sample.folder.parent)), landing=f"/label/{quote(sample.folder.name)}")
     elif sheet is not None:
         made = sample_of_sheet(sheet, Path(samples), labels.split(","), question)
         pages = sample_pages(Path(samples), alone=True)
-        serve(application(None, pages), port, f"/sample/{quote(made.folder.name)}", ready)
+        show(application(None, pages), landing=f"/sample/{quote(made.folder.name)}")
     else:
         ensure_there(where["store"])
         with Store(where["store"], writable=False) as store:
@@ -94,7 +93,7 @@ def view(
             parts = ("answers",) if filters else ()
             landing = "/" if name is None else run_url(get_run(store, name).name, *parts, query=shown)
             room = Room(store, Catalogue.load(where["registry"]), Path(where["runs"]))
-            serve(application(room, sample_pages(Path(samples))), port, landing, ready)
+            show(application(room, sample_pages(Path(samples))), landing=landing)
     echo("Ended.")
 
 

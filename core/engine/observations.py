@@ -17,7 +17,7 @@ from ..catalogue.study import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
-from ..store import RunProof, Store, first_statuses, read_failures, stream_trials, trial_counts
+from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.damage import damaged
 from .integrity.repeats import Tally
 from .reading import First, read_answer
@@ -25,6 +25,8 @@ from .spilled import SPILL, Spilled
 
 TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
 """Columns of recorded trials: factors and response as JSON, status and response null without an answer."""
+UNFINISHED = ("running", "interrupted", "failed")
+"""States of a run that was not asked to its end."""
 DIGITS = 16
 """Of `prompt_key`."""
 _NO_THOUGHT = r"^\s*(?:[<\[][^<>\[\]]*[>\]])?\s*[<\[]/[^<>\[\]]*[>\]]\s*$"
@@ -111,16 +113,22 @@ def reasoning_in(responses: pl.Series) -> pl.Series:
     return told.set(told.str.contains(_NO_THOUGHT), None)
 
 
-def observe_stage(store: Store, run: int, stage: Stage, first: First) -> pl.DataFrame:
-    """Return the observations of a stage of a run in memory, from the store alone."""
+def observe_stage(store: Store, run: int, stage: Stage, first: First, *, unfinished: bool = False) -> pl.DataFrame:
+    """Return the observations of a stage of a run in memory, from the store alone.
+
+    `unfinished`: leave out the trials that were not asked.
+    """
     earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
     trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage))
-    return gather_observations(stage, trials, read_failures(store, run), store.blob, first=first, earlier=earlier)
+    failures = read_failures(store, run)
+    if unfinished:
+        trials = (part.filter(were_asked(part, failures)) for part in trials)
+    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier)
 
 
 def spill_stage(
     store: Store,
-    run: int,
+    run: RunRow,
     stage: Stage,
     first: First,
     tally: Tally | None = None,
@@ -130,16 +138,19 @@ def spill_stage(
 ) -> pl.DataFrame | Spilled:
     """Return the same; those of a large stage in files. `tally` counts repeats as they are read.
 
-    `reasoning`: with what models wrote before their answers. `proof` checks the rows of the whole run.
+    `reasoning`: with what models wrote before their answers. Of an unfinished run, trials that were not asked are left
+    out. `proof` checks the rows of the whole run.
     """
-    earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else {}
-    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage), check=proof)
-    failures = read_failures(store, run)
+    earlier = first_statuses(store, run.id, stage.name) if stage.max_attempts > 1 else {}
+    trials = stream_trials(store, run.id, stage.name, prompts=_has_samples(stage), check=proof)
+    failures = read_failures(store, run.id)
+    if run.state in UNFINISHED:
+        trials = (part.filter(were_asked(part, failures)) for part in trials)
     if tally is not None and stage.operation is Generate:
         trials = _tallied(trials, tally)
     # A review marks rows by what others are, and sees all at once.
     reviewed = type(stage).review is not Stage.review
-    if reviewed or trial_counts(store, run).get(stage.name, 0) < SPILL:
+    if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
         return gather_observations(
             stage, trials, failures, store.blob, first=first, earlier=earlier, reasoning=reasoning
         )
@@ -147,6 +158,12 @@ def spill_stage(
     if _is_added(stage, whole.schema) and not _repeats(whole):
         whole.without(PROMPT_KEY)
     return whole
+
+
+def were_asked(trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.Series:
+    """Return which trials of an unfinished run have an answer or a failed call."""
+    failed = pl.Series([key in failures for key in trials["key"]], dtype=pl.Boolean)
+    return trials["status"].is_not_null() | failed
 
 
 def _has_samples(stage: Stage) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -25,6 +26,7 @@ from ..contracts.errors import (
     HaltedError,
     PendingError,
     ReplayMissError,
+    StoreError,
     UnknownNameError,
     UnsupportedOperationError,
     UsageError,
@@ -70,6 +72,7 @@ from .same_models import ensure_same_models
 from .scheduler import Mode, Scheduler
 from .wall import Wall
 
+LOG = logging.getLogger(__name__)
 WINDOW = 4096
 """Trials planned at a time."""
 OPEN_WINDOWS = 2
@@ -224,6 +227,8 @@ class _Run:
         self.integrity: dict[str, Integrity] = {}
         self.planned: dict[str, int] = {}
         self.earlier: dict[str, pl.DataFrame] = {}
+        self.unsettled: list[_Window] = []
+        """Windows that were begun; settled ones leave the list when the next one is begun."""
         self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
         self.before = find_earlier(store, options.name, self.study)
         self.recorded = self.before.manifest.stages if self.before is not None else {}
@@ -342,6 +347,10 @@ class _Run:
             else:
                 planned = await self._parts(stage, scheduler, planned)
                 batch = await fed(ledger, stage.name)
+        except BaseException as error:
+            await scheduler.aclose()
+            await self._record_answered(error)
+            raise
         finally:
             await scheduler.aclose()
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()), batch)
@@ -411,6 +420,7 @@ class _Run:
         try:
             for trials in batched(planned, WINDOW):
                 window = _Window(_Reading(stage, self.first, self.options.refresh), scheduler, ordinal, trials)
+                self.unsettled = [*(other for other in self.unsettled if not other.settled), window]
                 under_way.append(asyncio.create_task(window.settle()))
                 ordinal += len(trials)
                 if len(under_way) == OPEN_WINDOWS:
@@ -422,6 +432,23 @@ class _Run:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
         return ordinal
+
+    async def _record_answered(self, error: BaseException) -> None:
+        """Record the answered trials of the windows that an error ended, so that an unfinished run can be scored."""
+        if self.options.timing:
+            return
+        if isinstance(error, asyncio.CancelledError):
+            self.store.patience.hurry()
+        try:
+            for window in self.unsettled:
+                await window.look_up()
+            # Without an answer in it, a window has a record only if a later one has, since trials are numbered.
+            while self.unsettled and not self.unsettled[-1].found:
+                self.unsettled.pop()
+            for window in self.unsettled:
+                await window.record()
+        except StoreError as lost:
+            LOG.warning("the answers are stored, and are recorded as those of this run when it is resumed: %s", lost)
 
     @property
     def _ending(self) -> Ending | None:
@@ -476,6 +503,8 @@ class _Window:
         self.scheduler, self.ordinal, self.trials = scheduler, ordinal, trials
         self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
         self.found: dict[bytes, Found] = {}
+        self.settled = False
+        """Whether each trial was answered, or failed finally, and is recorded."""
         self.fresh = scheduler.fresh if scheduler.fresh is not None else {}
 
     async def settle(self) -> None:
@@ -483,8 +512,21 @@ class _Window:
         for found in self.found.values():
             self.fresh.pop(found.exchange_id, None)
         await self.scheduler.ledger.add_trials(self._rows())
+        self.settled = True
         self.scheduler.counts.trials += len(self.trials)
         self.scheduler.on_progress(self.scheduler.counts)
+
+    async def look_up(self) -> None:
+        """Find the answers that the store has, where waiting for them was ended."""
+        if not self.settled:
+            since = self.scheduler.since if self.scheduler.mode == "refresh" else None
+            self.found = await self.scheduler.ledger.find([keyed.key for keyed in self.keyed], since)
+
+    async def record(self) -> None:
+        """Record the trials with the answers that were found; one without an answer and a failure was not asked."""
+        if not self.settled:
+            await self.scheduler.ledger.add_trials(self._rows())
+            self.scheduler.counts.trials += len(self.found)
 
     async def answer(self) -> None:
         """Find the answers of the trials: stored ones, or those that the scheduler asks for."""

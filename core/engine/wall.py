@@ -100,8 +100,8 @@ class Wall:
             self._stop(what, [told for _, told in self._unread.values()], mend, "run.all-unreadable")
 
     def _stop(self, what: str, examples: Iterable[str], mend: str, code: str) -> None:
-        shown = [f"\n  {number}. {_short(one)}" for number, one in enumerate(islice(examples, SHOWN), 1)]
-        said = f"the run was stopped: {what}. The first {len(shown)}:{''.join(shown)}\n{mend}"
+        shown = [f"({number}) {_short(one)}" for number, one in enumerate(islice(examples, SHOWN), 1)]
+        said = f"the run was stopped: {what}. The first {len(shown)}: {' '.join(shown)}. {mend}"
         self.halt = self.halt or HaltedError(f"{said} To ask the rest all the same: --keep-going.", code=code)
 
 

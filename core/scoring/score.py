@@ -21,10 +21,10 @@ from ..contracts.corrected import PREFIX, Correction, correction_of, plain_facts
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
-from ..contracts.words import explained
+from ..contracts.words import counted, explained
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, handed_on, manifest_of, new_name
-from ..engine.observations import observe_stage, spill_stage, stack, unstack
+from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack
 from ..engine.spilled import Frames
 from ..statistics.estimates import judge
 from ..store import RunProof, RunRow, Store, finish_proof, get_run
@@ -230,7 +230,7 @@ def opened(
     first, reasoning = manifest.refusals, instrument.needs_reasoning
     proof = RunProof(store, run, strict=not unproved)
     read = {
-        stage.name: spill_stage(store, run.id, stage, first, tallies[stage.name], reasoning=reasoning, proof=proof)
+        stage.name: spill_stage(store, run, stage, first, tallies[stage.name], reasoning=reasoning, proof=proof)
         for stage in sorted(stages, key=lambda stage: stage.name)
     }
     finish_proof(store, run.id, proof)
@@ -260,9 +260,14 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
             "same options says what is missing.",
             code="study.empty",
         )
-    mend = f"Finish it: prejudge resume {run.name}{option_words(store.url)}"
+    asked = [
+        f"{scores.recorded(name):,} of {counted(record.planned, 'question')} of the stage {name!r}"
+        for name, record in manifest.stages.items()
+    ]
     return DataError(
-        f"run {run.name} stopped before its first trials were complete; its answers are kept. {mend}",
+        f"run {run.name} has nothing to measure yet: {', '.join(asked) or 'nothing'} were asked, and its numbers are "
+        f"made from the answers of the stage {scores.stages[-1].name!r}. What was answered is kept. "
+        f"Finish it: prejudge resume {run.name}{option_words(store.url)}",
         code="run.incomplete",
     )
 
@@ -270,7 +275,8 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
 def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
     """Return the observations of a run by stage, from the store alone."""
     first = manifest_of(run).refusals
-    return {stage.name: observe_stage(store, run.id, stage, first) for stage in stages}
+    unfinished = run.state in UNFINISHED
+    return {stage.name: observe_stage(store, run.id, stage, first, unfinished=unfinished) for stage in stages}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:

@@ -72,15 +72,21 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
         *_unanswered(scores),
         *_uneven(scores),
     ]
+    return [*warnings, *unfinished_notes(scores, place)]
+
+
+def unfinished_notes(scores: Scores, place: str = "") -> list[str]:
+    """Return how much was asked of each stage that is not complete, and how to go on; `place` as of `warnings_of`."""
+    notes: list[str] = []
     if scores.run.state == "imported":
-        return warnings
+        return notes
     for stage in scores.stages:
         done, record = scores.recorded(stage.name), scores.manifest.stages.get(stage.name)
         if scores.run.state != "finished" or record is None or done < record.planned:
             planned = f"{record.planned}" if record else "an unknown number of"
             mend = f"Resume it: prejudge resume {scores.run.name}{place}"
-            warnings.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
-    return warnings
+            notes.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
+    return notes
 
 
 def _secret(scores: Scores) -> list[str]:

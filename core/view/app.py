@@ -8,13 +8,14 @@ from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..contracts.errors import PrejudgeError, UnknownNameError
+from ..contracts.errors import PrejudgeError, UnknownNameError, UsageError
 from . import browsing, certified, export, paired, results, single
 from .answering import Handler, Pages, Waiting, problem, waiting
+from .guard import MOST_FIELDS
 from .pages import SERVED, script, style
 from .room import Room
 
@@ -46,8 +47,12 @@ def _page(room: Room | None, handler: Handler, served: frozenset[str]) -> Callab
     async def answer(request: Request) -> Response:
         SERVED.set(served)
         if request.method == "POST":
-            fields = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
-            request.state.form = dict(fields)
+            try:
+                request.state.form = _fields(await request.body())
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody waits for it
+            except ValueError:
+                return problem(UsageError(f"a form has more than {MOST_FIELDS:,} fields.", code="view.form"), 413)
         try:
             return await run_in_threadpool(handler, room, request)
         except Waiting as made:
@@ -62,3 +67,8 @@ def _page(room: Room | None, handler: Handler, served: frozenset[str]) -> Callab
             return problem(error, 500)
 
     return answer
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    text = body.decode("utf-8", "replace")
+    return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))

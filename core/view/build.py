@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from ..contracts.canonical import decode_request, decode_response
 from ..contracts.errors import PrejudgeError
 from ..contracts.records import Classification, Generation
 from ..engine.manifest import as_made, manifest_of
-from ..engine.observations import TRIALS, build_observations
+from ..engine.observations import TRIALS, UNFINISHED, build_observations, were_asked
 from ..engine.reading import First
 from ..report.examples import show_request, show_response
 from ..store import RunRow, Store, read_failures, trial_counts
@@ -104,13 +105,16 @@ def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: C
         reviewed = stage is not None and type(stage).review is not Stage.review
         kept: list[pl.DataFrame] = []
         for trials, requests in _parts(store, run.id, name):
+            built.done += trials.height
+            if run.state in UNFINISHED:
+                asked = were_asked(trials, failures)
+                trials, requests = trials.filter(asked), list(compress(requests, asked))
             table.note(name, trials, requests)
             frame = _observed(stage, trials, failures, reader.first)
             if reviewed:
                 kept.append(frame)
             else:
                 table.add(name, stage, frame)
-            built.done += trials.height
             seen(built)
         if reviewed and stage is not None and kept:
             table.add(name, stage, stage.review(pl.concat(kept, how="diagonal_relaxed"), store.blob))

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .opening import leading_to
 
 START = "/start"
 POLICY = (
@@ -33,8 +35,8 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 ELSEWHERE = ("cross-site", "same-site")
-MOST_BODY = 1 << 20
-"""Bytes of a form."""
+MOST_BODY, MOST_FIELDS = 1 << 20, 1_000
+"""Bytes and fields of a form."""
 
 
 class Guard:
@@ -48,6 +50,8 @@ class Guard:
         # Cookies are shared by all ports of a machine.
         self._cookie = f"prejudge-view-{port}"
         self.link = f"http://127.0.0.1:{port}{START}?token={self._token}"
+        self.on_start: Callable[[], None] = lambda: None
+        """Is called when the start link was used."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -89,11 +93,17 @@ class Guard:
         return None
 
     def _started(self, scope: Scope) -> Response:
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
-        if self._token is None or not hmac.compare_digest(given[0].encode(), self._token.encode()):
+        try:
+            query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=MOST_FIELDS)
+        except ValueError:
+            query = {}
+        given = query.get("token", [""])[0]
+        if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
             return _refused(403, "This start link was used, or is of another start. Run `prejudge view` again.")
         self._token = None
-        response = RedirectResponse(self._landing, status_code=303)
+        self.on_start()
+        # A redirect would count as the page's that named the link, and the browser would leave out the cookie.
+        response = HTMLResponse(leading_to(self._landing))
         response.set_cookie(self._cookie, self._secret, httponly=True, samesite="strict", path="/")
         return response
 

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from ..contracts.errors import UsageError
 from .guard import Guard
+from .opening import browser_at
 
 HOST = "127.0.0.1"
 
 
 def serve(
-    app: ASGIApp, port: int = 0, landing: str = "/", ready: Callable[[str, uvicorn.Server], None] | None = None
+    app: ASGIApp,
+    port: int = 0,
+    landing: str = "/",
+    ready: Callable[[str, uvicorn.Server], None] | None = None,
+    *,
+    browser: bool = False,
 ) -> None:
     """Serve an application until it is interrupted; `ready` is told the start link and the server, which it may stop.
 
-    Port 0 is a free one.
+    Port 0 is a free one. `browser`: open the user's browser at the start link.
 
     Raises:
         UsageError: the port is taken.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, port))
@@ -38,6 +46,8 @@ def serve(
         )
         if ready is not None:
             ready(guard.link, server)
+        if browser:
+            guard.on_start = stack.enter_context(browser_at(guard.link))
         try:
             server.run(sockets=[listening])
         except KeyboardInterrupt:

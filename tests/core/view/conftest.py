@@ -55,12 +55,24 @@ def client(room):
 
 @pytest.fixture
 def served(room):
-    """Serve the room as the command does; return its start link and port."""
+    """Serve the room as the command does with --no-open; return its start link and port."""
+    yield from _served(room)
+
+
+@pytest.fixture
+def served_to_browser(room, monkeypatch):
+    """Serve the room as the command does; return its start link and port, and what the browser was opened at."""
+    urls: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: not urls.append(url))
+    for served in _served(room, browser=True):
+        yield served, urls
+
+
+def _served(room, **how):
     told: list[Any] = []
     ready = lambda *what: told.extend(what)  # noqa: E731
-    thread = threading.Thread(
-        target=serve, args=(application(room, sample_pages(room.runs.parent / "samples")), 0, "/", ready), daemon=True
-    )
+    application_ = application(room, sample_pages(room.runs.parent / "samples"))
+    thread = threading.Thread(target=serve, args=(application_, 0, "/", ready), kwargs=how, daemon=True)
     thread.start()
     while len(told) < 2 or not told[1].started:
         time.sleep(0.01)

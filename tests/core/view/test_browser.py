@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import stat
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import fakes
 import pytest
@@ -49,7 +52,7 @@ def opened(chromium, served, heard):
             # A request that the next page cut short is no fault.
             page.on("requestfailed", lambda event: event.failure == "net::ERR_ABORTED" or heard.append(event))
             page.goto(served.link)
-            assert page.url == f"{served.base}/"
+            page.wait_for_url(f"{served.base}/")
         page = contexts[0].pages[0]
         page.goto(f"{served.base}{path}")
         return page
@@ -57,6 +60,19 @@ def opened(chromium, served, heard):
     yield show
     for context in contexts:
         context.close()
+
+
+def test_link_is_opened_by_a_file_of_the_user_alone_and_once(chromium, served_to_browser):
+    served, (url,) = served_to_browser
+    path = Path(unquote(urlsplit(url).path))
+    assert url.startswith("file:") and served.link.partition("token=")[2] not in url
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path, path.parent)] == [0o600, 0o700]
+    page = chromium.new_page()
+    page.goto(url)
+    page.wait_for_url(f"{served.base}/")
+    assert page.get_by_role("heading", name="Runs").is_visible()
+    assert not path.parent.exists()
+    page.close()
 
 
 def test_filter_and_scroll_without_a_new_page(opened, heard, room, answered):

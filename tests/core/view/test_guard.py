@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import socket
+import time
 
 import pytest
+
+from prejudge.core.view.guard import MOST_FIELDS
 
 OPEN = 200
 
@@ -26,8 +30,8 @@ def ask(port, path, method="GET", **headers):
 
 @pytest.fixture
 def cookie(served):
-    status, headers, _ = ask(served.port, served.link.removeprefix(served.base))
-    assert (status, headers["location"]) == (303, "/")
+    status, headers, body = ask(served.port, served.link.removeprefix(served.base))
+    assert status == OPEN and 'content="0; url=/"' in body
     held, *attributes = headers["set-cookie"].split("; ")
     assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(attributes)
     assert held.split("=")[1] not in served.link
@@ -78,6 +82,39 @@ def test_nothing_is_changed_by_other_methods(served, answered, cookie):
     # A form of another site has an Origin; one without any is none of a browser.
     assert ask(served.port, "/samples", "POST", cookie=cookie, content_length="0")[0] == 403
     assert ask(served.port, "/", "POST", cookie=cookie, origin=served.base, content_length="0")[0] in (404, 405)
+
+
+@pytest.fixture
+def server_log():
+    """Return what the server logs, such as tracebacks."""
+    records, logger = [], logging.getLogger("uvicorn.error")
+    handler = logging.Handler()
+    handler.emit = records.append
+    logger.addHandler(handler)
+    yield records
+    logger.removeHandler(handler)
+
+
+def test_client_that_goes_away_is_no_fault_of_the_server(served, cookie, server_log):
+    head = f"POST /label/x HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nOrigin: {served.base}\r\nCookie: {cookie}\r\n"
+    with socket.create_connection(("127.0.0.1", served.port)) as client:
+        client.sendall(f"{head}Content-Length: 1000\r\n\r\nlabel=".encode())
+    time.sleep(0.5)
+    assert ask(served.port, "/", cookie=cookie)[0] == OPEN
+    assert server_log == []
+
+
+def test_form_of_too_many_fields_is_refused(served, cookie, server_log):
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    headers = {"Cookie": cookie, "Origin": served.base}
+    for fields, status in ((MOST_FIELDS, 404), (MOST_FIELDS + 1, 413)):
+        connection.request("POST", "/label/x", "&".join(["a=1"] * fields), headers)
+        answer = connection.getresponse()
+        assert (answer.status, b"view.form" in answer.read()) == (status, status == 413)
+    connection.close()
+    query = "&".join(["token=x"] * (MOST_FIELDS + 1))
+    assert ask(served.port, f"/start?{query}")[0] == 403
+    assert server_log == []
 
 
 def test_answers_carry_the_policy(served, answered, cookie):

@@ -1,0 +1,203 @@
+"""Command lines of every verb: those of a user, and every option with a value that fits none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from prejudge.core.cli.main import cli
+
+from ...command import call
+
+ODD = "Δ−“ü”─≥\u202e€"
+"""Signs that cp1252 or ASCII lack."""
+MODEL = "modell-ü-≥"
+QUICK = ("--set", "subtle.resamples=99", "--set", "per_cell=2", "-q")
+PAIRS = ("--set", "trisentbias.resamples=99", "-q")
+REGISTRY = f"""
+[models."{MODEL}"]
+adapter = "simulated"
+summary = "Antworten für “Größe” ≥ 2 −\\u2500\\nforged  simulated  a model that nobody added"
+[models."{MODEL}".settings]
+strength = 1.0
+"""
+DATA = "desirable,undesirable,axis,gender,sentiment\n" + "".join(
+    f"a {tall} {noun} {number} “ok”,a {short} {noun} {number} “ok”,größe ≥ − {axis},{noun},neutral\n"
+    for axis in "ab"
+    for noun in ("женщина", "homme")
+    for number in range(3)
+    for tall, short in (("tall", "short"),)
+)
+POLICY = f"""
+name = "{ODD}"
+[[rules]]
+name = "“{ODD}”"
+metric = "*"
+min = 1000
+"""
+STUDY = f"""
+probe = "bistereo-pairs"
+title = "{ODD.replace(chr(0x202E), "")}"
+source = "“ich”"
+[metrics.trisentbias]
+"""
+ARGUMENTS = {
+    "study": ("subtle-sai",),
+    "runs": ("latest",),
+    "names": ("latest",),
+    "first": ("latest/x",),
+    "file": (ODD,),
+    "other": (ODD,),
+    "data": (ODD,),
+    "sheets": (ODD,),
+    "kind": ("probe",),
+    "name": ("latest",),
+}
+"""Values of required arguments."""
+NAMED = {"converge": ("beauty-and-competence",), "replicate": ("subtle-sai",), "new": ("probe", ODD)}
+SLOW = {"demo", "train-encoder", "calibrate"}
+"""Commands that begin long work: their options are tried, their flags are not."""
+
+
+def make_world(folder: Path) -> None:
+    """Write a store with runs, and files of each kind, whose names hold signs that some encodings lack."""
+    (folder / "registry.toml").write_text(REGISTRY, "utf-8")
+    (folder / "own ≥.csv").write_text(DATA, "utf-8")
+    (folder / "policy.toml").write_text(POLICY, "utf-8")
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    (folder / "wrong.toml").write_text(f'probe = "{ODD}"\n', "utf-8")
+    (folder / "answers.csv").write_text(f"trial,response\n{ODD},1\n", "utf-8")
+    for code, words in (
+        (0, ("run", "subtle-sai", "--model", MODEL, *QUICK)),
+        (0, ("run", "subtle-sai", "--model", "simulated-fair", *QUICK)),
+        (3, ("run", "subtle-sai", "--model", "simulated-biased", "--max-requests", "3", *QUICK)),
+        (0, ("run", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL, *PAIRS)),
+        (0, ("cache", "export", "--out", "bündel ≥.zip")),
+    ):
+        done = call(folder, *words)
+        assert done.returncode == code, done
+
+
+def faults(folder: Path, lines: Iterable[tuple[str, ...]], encoding: str) -> list[str]:
+    """Return the command lines that end in a traceback, or with an exit code that is none of ours."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prejudge.core.view.serve.serve", lambda app, ready, **_: ready("http://here", None))
+        for words in lines:
+            done = call(folder, *words, encoding=encoding)
+            if done.returncode not in range(6) or ("Traceback" in done.stderr and "--debug" not in words):
+                found.append(f"{encoding}: {words}: {done.returncode}\n{done.stderr}")
+    return found
+
+
+def typical(runs: list[str]) -> list[tuple[str, ...]]:
+    """Return what a user types; `runs` are the names of the runs of the world, in their order."""
+    first, second, part, pairs = runs
+    return [
+        (),
+        ("--help",),
+        ("--version",),
+        (ODD,),
+        (f"--{ODD}",),
+        ("run", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL, *PAIRS[:-1], "--progress", "json"),
+        ("run", "subtle-sai", "--model", MODEL, *QUICK[:-1], "--progress", "plain"),
+        ("run", "subtle-sai", "--model", MODEL, *QUICK[:-1], "--progress", "bar"),
+        ("run", "subtle-sai", "--model", MODEL, "--set", f"{ODD}=1"),
+        ("run", "subtle-sai", "--model", ODD),
+        ("run", ODD, "--model", MODEL),
+        ("run", "subtle-sai", "--model", MODEL, "--max-requests", "2", "--set", "per_cell=3"),
+        ("-vv", "run", "subtle-sai", "--model", MODEL, *QUICK, "--mode", "refresh"),
+        ("resume", part),
+        ("resume", ODD),
+        ("score", first),
+        ("score", pairs),
+        ("score", "--bundle", "bündel ≥.zip"),
+        ("score", part),
+        ("score", ODD),
+        ("plan", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL),
+        ("plan", "subtle-sai", "--pilot", first),
+        ("list",),
+        ("list", "models"),
+        ("list", "runs"),
+        ("list", "plugins"),
+        ("list", "constructs"),
+        ("list", "--model", MODEL),
+        ("list", "--operation", "generate"),
+        ("compare", first, second),
+        ("compare", first, pairs),
+        ("variance", first, second),
+        ("variance", pairs),
+        ("multiverse", "subtle-sai", "--model", MODEL, *QUICK[:-1]),
+        ("converge", "beauty-and-competence", "--model", MODEL, "--plan"),
+        ("gate", pairs, "--policy", "policy.toml", "--junit", "gate ≥.xml", "--markdown", "gate ≥.md"),
+        ("gate", first, "--policy", "wrong.toml"),
+        ("export", pairs, "--out", "estimates ≥.csv"),
+        ("export", pairs, "--format", "latex", "--out", "estimates ≥.tex"),
+        ("export", pairs, "--group", f"axis={ODD}"),
+        ("card", pairs),
+        ("cache", "stats"),
+        ("cache", "verify", "--processes", "1"),
+        ("cache", "export", first, "--out", "bündel ≥.zip", "--force"),
+        ("cache", "import", "bündel ≥.zip"),
+        ("cache", "merge", "andere ≥.db"),
+        ("cache", "batches", "--all"),
+        ("cache", "explain", f"{first}/{ODD}"),
+        ("cache", "repair"),
+        ("cache", "prune", "--run", part),
+        ("import", "subtle-sai", "--responses", "answers.csv", "--model", ODD),
+        ("replicate", "subtle-sai"),
+        ("replicate", "crows-pairs"),
+        ("validate", "study.toml"),
+        ("validate", "wrong.toml"),
+        ("validate", "--schema"),
+        ("new", "probe", "some-probe", "--folder", "ordner ≥"),
+        ("recheck", first, "--sample", "5"),
+        ("trust",),
+        ("trust", "--list"),
+        ("trust", "wrong.toml", "--yes"),
+        ("doctor", MODEL),
+        ("doctor", "--store", ODD),
+        ("associations", first),
+        ("tuples", "sheet", first),
+        ("levels", "sheet", first),
+        ("view", first, "--no-open"),
+        ("view", "--filter", ODD),
+        ("calibrate", "subtle-sai", "--studies", "1", "--null", ODD),
+        ("--debug", "score", ODD),
+    ]
+
+
+def unusual() -> Iterator[tuple[str, ...]]:
+    """Yield a line per option of each command, with a value that no command expects, and a line per flag."""
+    for path, command in commands():
+        name = " ".join(path)
+        yield (*path, "--help")
+        yield (*path, f"--{ODD}")
+        if isinstance(command, click.Group):
+            continue
+        arguments = NAMED.get(name) or tuple(
+            value
+            for one in command.params
+            if isinstance(one, click.Argument) and one.required
+            for value in ARGUMENTS[one.name or ""]
+        )
+        for option in command.params:
+            if isinstance(option, click.Option) and not (option.is_flag and path[-1] in SLOW):
+                yield (*path, *arguments, option.opts[0], *(() if option.is_flag else (ODD,)))
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command with the words that name it."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        yield (name,), command
+        if isinstance(command, click.Group):
+            for inner in command.list_commands(context):
+                part = command.get_command(context, inner)
+                assert part is not None
+                yield (name, inner), part
