@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
 
+from ...core.contracts import OptionEffect
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ...core.contracts.errors import ModelError, TransientError, UsageError
 from ...core.contracts.records import Generate, Generation, Image, Message, Request
@@ -32,11 +34,15 @@ HOME = Home(
 )
 _STATUS = {"RateLimitError": 429, "AuthenticationError": 401, "MissingApiKeyError": 401, "InvalidRequestError": 400}
 _STATUS |= {"ModelNotFoundError": 404, "UnsupportedParameterError": 400, "ContextLengthExceededError": 400}
+KEYLESS = frozenset({"llamacpp", "llamafile", "openai", "vllm"})
+"""Providers whose packages send the key that they are handed, and look for no other."""
 _FILTER = "ContentFilterError"
 
 
 class AnyLlmOptions(EndpointOptions, frozen=True, kw_only=True):
     """Settings of `any-llm`."""
+
+    option_effects = {"provider": "secret"}
 
     provider: str
     """any-llm's name for the provider, such as mistral, groq or cohere."""
@@ -44,6 +50,13 @@ class AnyLlmOptions(EndpointOptions, frozen=True, kw_only=True):
     """Address of the endpoint. None takes the provider's own."""
     api_key_env: str | None = None
     """NAME of the variable that holds the provider's key, or NAME_FILE its file; "": no key. It must be named."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do: the packages of most providers find credentials by themselves."""
+        yield from super().list_effects()
+        if self.provider not in KEYLESS:
+            says = f"lets the package of the provider {self.provider!r} find credentials of its own"
+            yield OptionEffect("secret", "provider", self.provider, says)
 
 
 class AnyLlm(ModelAdapter):
