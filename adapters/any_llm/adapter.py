@@ -15,7 +15,7 @@ import msgspec
 
 from ...core.contracts import OptionEffect
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
-from ...core.contracts.errors import ModelError, TransientError, UsageError
+from ...core.contracts.errors import ModelError, ModelLoadError, TransientError, UsageError
 from ...core.contracts.records import Generate, Generation, Image, Message, Request
 from ..endpoint.answers import filtered_answer, with_reply
 from ..endpoint.errors import FilteredError, explain_leak, explain_reply
@@ -146,29 +146,44 @@ class AnyLlm(ModelAdapter):
         seconds = self._options.timeout_seconds
         try:
             async with asyncio.timeout(seconds):
-                async with self._opening:
-                    if self._client is None:
-                        # The package takes seconds to import.
-                        self._client = await self._worker.run(self._open)
+                await self._ensure_open()
                 reply = await self._client.acompletion(model=self._options.model, **body)
             raw = bytes(reply.model_dump_json().encode())
         except TimeoutError:
             return late(self._where, seconds)
+        except ModelLoadError:
+            raise
         except Exception as error:
             # Each provider's package has errors of its own, and the bridge passes on what it does not know.
             return self._explain(error)
         return explain_leak(self._where) if self._scrub.finds(raw) else raw
 
+    async def _ensure_open(self) -> None:
+        async with self._opening:
+            if self._client is None:
+                # The package takes seconds to import.
+                self._client = await self._worker.run(self._open)
+
     def _open(self) -> Any:
+        """Make the provider's client.
+
+        Raises:
+            ModelLoadError: there is no such provider, or its package is not installed. Asking again changes nothing.
+        """
         from any_llm import AnyLLM
-        from any_llm.exceptions import UnsupportedParameterError
+        from any_llm.exceptions import UnsupportedParameterError, UnsupportedProviderError
 
         named = {"api_key": self._key or "none", "api_base": self._options.base_url, "unified_exceptions": True}
         try:
-            # The scheduler decides whether to ask again.
-            return AnyLLM.create(self._options.provider, max_retries=0, **named)
-        except UnsupportedParameterError:
-            return AnyLLM.create(self._options.provider, **named)
+            try:
+                # The scheduler decides whether to ask again.
+                return AnyLLM.create(self._options.provider, max_retries=0, **named)
+            except UnsupportedParameterError:
+                return AnyLLM.create(self._options.provider, **named)
+        except (UnsupportedProviderError, ImportError) as error:
+            code = "model.package" if isinstance(error, ImportError) else "model.provider"
+            what = f"cannot open the provider {self._where!r} of any-llm: {self._scrub.text(str(error))}"
+            raise ModelLoadError(what, code=code) from None
 
     def _explain(self, error: Exception) -> ModelError:
         kind, told = type(error).__name__, self._scrub.text(str(error))
