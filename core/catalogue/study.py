@@ -17,7 +17,7 @@ from ..contracts.secrets import looks_secret, secret_place
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
-from .plugins import BUILT_IN, Plugins
+from .plugins import Plugins
 from .questions import Question
 from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
@@ -216,7 +216,8 @@ class Catalogue:
         if not is_study_file(name):
             return name
         own, entry = read_study_file(name)
-        if (target := entry.calibration.trained.data) and not target.startswith(f"{BUILT_IN}."):
+        offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
+        if (target := entry.calibration.trained.data) and target not in offered:
             raise UsageError(
                 f"{name}: calibration.trained.data names the function {target!r}, and a study file runs no code. Offer "
                 "the study from a package, as a plugin.",
