@@ -33,11 +33,13 @@ from .core.contracts import REASONING as REASONING
 from .core.contracts import Follows as Follows
 from .core.contracts import Imported as Imported
 from .core.contracts import Metric as Metric
+from .core.contracts import OptionEffect as OptionEffect
 from .core.contracts import Options as Options
 from .core.contracts import Probe as Probe
 from .core.contracts import Stage as Stage
 from .core.contracts import Trial as Trial
 from .core.contracts import Unreadable as Unreadable
+from .core.contracts import harmless as harmless
 from .core.contracts.adapter import Expected as Expected
 from .core.contracts.adapter import Identity as Identity
 from .core.contracts.adapter import Limits as Limits

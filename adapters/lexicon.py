@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from ..core.contracts import Options
+from ..core.contracts import Options, harmless
 from ..core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
 from ..core.contracts.errors import MissingExtraError, ModelError, PermanentError
 from ..core.contracts.records import Classification, Classify, Scalar
@@ -37,6 +37,8 @@ UNKNOWN = "unknown"
 
 class LexiconOptions(Options, frozen=True, kw_only=True):
     """Settings of `lexicon`."""
+
+    option_effects = harmless("batch_items")
 
     batch_items: Annotated[int, msgspec.Meta(ge=1)] = 256
     """Maximum number of texts per call."""

@@ -6,12 +6,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
 from ..endpoint.options import EndpointOptions, Positive
 
 
 class AnthropicOptions(EndpointOptions, frozen=True, kw_only=True):
     """Settings of `anthropic`."""
+
+    option_effects = harmless("thinking thinking_tokens anthropic_version")
 
     base_url: str | None = None
     """Address of the endpoint, without `/v1`. None takes the environment's ANTHROPIC_BASE_URL, else Anthropic's own."""

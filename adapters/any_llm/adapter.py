@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
 
+from ...core.contracts import OptionEffect
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
-from ...core.contracts.errors import ModelError, TransientError, UsageError
+from ...core.contracts.errors import ModelError, ModelLoadError, TransientError, UsageError
 from ...core.contracts.records import Generate, Generation, Image, Message, Request
 from ..endpoint.answers import filtered_answer, with_reply
 from ..endpoint.errors import FilteredError, explain_leak, explain_reply
@@ -32,11 +34,15 @@ HOME = Home(
 )
 _STATUS = {"RateLimitError": 429, "AuthenticationError": 401, "MissingApiKeyError": 401, "InvalidRequestError": 400}
 _STATUS |= {"ModelNotFoundError": 404, "UnsupportedParameterError": 400, "ContextLengthExceededError": 400}
+KEYLESS = frozenset({"llamacpp", "llamafile", "openai", "vllm"})
+"""Providers whose packages send the key that they are handed, and look for no other."""
 _FILTER = "ContentFilterError"
 
 
 class AnyLlmOptions(EndpointOptions, frozen=True, kw_only=True):
     """Settings of `any-llm`."""
+
+    option_effects = {"provider": "secret"}
 
     provider: str
     """any-llm's name for the provider, such as mistral, groq or cohere."""
@@ -44,6 +50,13 @@ class AnyLlmOptions(EndpointOptions, frozen=True, kw_only=True):
     """Address of the endpoint. None takes the provider's own."""
     api_key_env: str | None = None
     """NAME of the variable that holds the provider's key, or NAME_FILE its file; "": no key. It must be named."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do: the packages of most providers find credentials by themselves."""
+        yield from super().list_effects()
+        if self.provider not in KEYLESS:
+            says = f"lets the package of the provider {self.provider!r} find credentials of its own"
+            yield OptionEffect("secret", "provider", self.provider, says)
 
 
 class AnyLlm(ModelAdapter):
@@ -133,29 +146,44 @@ class AnyLlm(ModelAdapter):
         seconds = self._options.timeout_seconds
         try:
             async with asyncio.timeout(seconds):
-                async with self._opening:
-                    if self._client is None:
-                        # The package takes seconds to import.
-                        self._client = await self._worker.run(self._open)
+                await self._ensure_open()
                 reply = await self._client.acompletion(model=self._options.model, **body)
             raw = bytes(reply.model_dump_json().encode())
         except TimeoutError:
             return late(self._where, seconds)
+        except ModelLoadError:
+            raise
         except Exception as error:
             # Each provider's package has errors of its own, and the bridge passes on what it does not know.
             return self._explain(error)
         return explain_leak(self._where) if self._scrub.finds(raw) else raw
 
+    async def _ensure_open(self) -> None:
+        async with self._opening:
+            if self._client is None:
+                # The package takes seconds to import.
+                self._client = await self._worker.run(self._open)
+
     def _open(self) -> Any:
+        """Make the provider's client.
+
+        Raises:
+            ModelLoadError: there is no such provider, or its package is not installed. Asking again changes nothing.
+        """
         from any_llm import AnyLLM
-        from any_llm.exceptions import UnsupportedParameterError
+        from any_llm.exceptions import UnsupportedParameterError, UnsupportedProviderError
 
         named = {"api_key": self._key or "none", "api_base": self._options.base_url, "unified_exceptions": True}
         try:
-            # The scheduler decides whether to ask again.
-            return AnyLLM.create(self._options.provider, max_retries=0, **named)
-        except UnsupportedParameterError:
-            return AnyLLM.create(self._options.provider, **named)
+            try:
+                # The scheduler decides whether to ask again.
+                return AnyLLM.create(self._options.provider, max_retries=0, **named)
+            except UnsupportedParameterError:
+                return AnyLLM.create(self._options.provider, **named)
+        except (UnsupportedProviderError, ImportError) as error:
+            code = "model.package" if isinstance(error, ImportError) else "model.provider"
+            what = f"cannot open the provider {self._where!r} of any-llm: {self._scrub.text(str(error))}"
+            raise ModelLoadError(what, code=code) from None
 
     def _explain(self, error: Exception) -> ModelError:
         kind, told = type(error).__name__, self._scrub.text(str(error))

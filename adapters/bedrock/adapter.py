@@ -62,7 +62,7 @@ class Bedrock(EndpointAdapter):
         self._region = find_region(options.region, session)
         super().__init__(options)
         self._signer: Signer | None = None
-        if self.key(options, self.address(options)) is None:
+        if options.signs and self.key(options, self.address(options)) is None:
             self._signer = Signer(self.address(options), self._region, session, self._scrub)
             self._caller.sign = self._signer.sign
 
@@ -71,9 +71,10 @@ class Bedrock(EndpointAdapter):
         return find_address(options, self._home())
 
     def key(self, options: BedrockOptions, address: str) -> str | None:
-        """Return a Bedrock API key, if there is one; else AWS credentials sign."""
-        named = options.api_key_env is not None or options.api_key_file is not None
-        return find_key(options, address, self._home()) if named or os.environ.get(HOME.key_env) else None
+        """Return a Bedrock API key, if there is one; else AWS credentials sign, unless the settings name no key."""
+        if options.signs and not os.environ.get(HOME.key_env):
+            return None
+        return find_key(options, address, self._home())
 
     def settings(self, options: BedrockOptions) -> dict[str, Scalar]:
         """Return what only this dialect has; the region is in the address."""

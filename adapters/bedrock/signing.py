@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from ...core.contracts.errors import AuthenticationError, UsageError
 from ..endpoint.scrub import Scrubber
 
 _SERVICE = "bedrock"
+_REGION = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
+"""It becomes a part of the address."""
 _SENT = frozenset({"authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
 
 
@@ -62,12 +65,16 @@ def find_region(region: str | None, session: Any) -> str:
     """Return the region of the settings, or of AWS's own configuration.
 
     Raises:
-        UsageError: none is named.
+        UsageError: none is named, or it is none.
     """
     found = region or session.get_config_variable("region")
     if not found:
         raise UsageError(
             "no AWS region is named. Set region, or the environment variable AWS_REGION.", code="options.missing"
+        )
+    if not _REGION.fullmatch(str(found)):
+        raise UsageError(
+            f"{found!r} is no AWS region; write it like eu-central-1.", code="options.value", name="region"
         )
     return str(found)
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
 
-from ...core.contracts import Options
+from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.adapter import Identity, Limits
-from ...core.contracts.errors import ModelError, PermanentError
+from ...core.contracts.errors import DataError, ModelError, PermanentError
 from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Draw, Drawing, Request
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, release_memory
 from .drawer import Drawer, Filtered, Outcome, Style
-from .files import INDEX, components, find_part, find_pipeline
+from .files import INDEX, components, find_part, find_pipeline, strange_parts
 from .model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffusers
 
 VERSION = "1"
@@ -26,6 +26,16 @@ NOWHERE = "an image cannot be stored: give the adapter a store (adapter.bind)."
 
 class DiffusersOptions(Options, frozen=True, kw_only=True):
     """Settings of `diffusers`."""
+
+    option_effects = {
+        "model": "file",
+        "vae": "file",
+        "allow_pickle": "code",
+        **harmless(
+            "revision dtype device scheduler steps guidance prompt_suffix negative_prompt safety_checker "
+            "threads batch_items"
+        ),
+    }
 
     model: str
     """A directory, or a name on the Hugging Face hub."""
@@ -55,6 +65,17 @@ class DiffusersOptions(Options, frozen=True, kw_only=True):
     """Number of CPU threads; None takes torch's default."""
     batch_items: Positive = 1
     """Images per forward pass. More than one is faster on an accelerator, and lets rounding differ with the batch."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do, and what the components of a pipeline on this machine would."""
+        yield from super().list_effects()
+        try:
+            named = strange_parts(ModelFiles(self.model).settings(INDEX))
+        except DataError:
+            return  # loading reports it
+        for one in named:
+            says = f"imports the class {one}, which {INDEX} of {self.model!r} names"
+            yield OptionEffect("code", "model", self.model, says, "such a pipeline is refused")
 
 
 class Diffusers(ThreadedAdapter):

@@ -7,7 +7,8 @@ commit it resolves to.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,20 @@ INDEX = "model_index.json"
 SETTINGS = ("*.json", "*.txt", "*.model")
 SAFE = tuple(f"{stem}{end}.safetensors" for stem in ("diffusion_pytorch_model", "model") for end in ("", "-*-of-*"))
 PICKLED = (*(f"{stem}{end}.bin" for stem in ("diffusion_pytorch_model", "pytorch_model") for end in ("", "-*-of-*")),)
+
+PARTS = {
+    "deepfloyd_if": ("IFSafetyChecker", "IFWatermarker"),
+    "flux": ("ReduxImageEncoder",),
+    "kandinsky": ("MultilingualCLIP",),
+    "latent_diffusion": ("LDMBertModel",),
+    "paint_by_example": ("PaintByExampleImageEncoder",),
+    "stable_diffusion": ("CLIPImageProjection", "StableDiffusionSafetyChecker", "StableUnCLIPImageNormalizer"),
+    "stable_diffusion_safe": ("SafeStableDiffusionSafetyChecker",),
+    "unclip": ("UnCLIPTextProjModel",),
+    "wuerstchen": ("PaellaVQModel", "WuerstchenDiffNeXt", "WuerstchenPrior"),
+}
+"""Components that the folder of a pipeline in diffusers has, by its name."""
+_CLASS = re.compile(r"[A-Z]\w+", re.ASCII)
 
 
 def find_pipeline(
@@ -69,6 +84,21 @@ def components(index: Mapping[str, Any], without: Collection[str] = ()) -> list[
     """Return the names of a pipeline's components, those left empty and those in `without` excepted."""
     there = (name for name, value in index.items() if isinstance(value, list) and value and value[0] is not None)
     return sorted(name for name in there if name not in without)
+
+
+def strange_parts(index: Mapping[str, Any]) -> list[str]:
+    """Return the classes of a pipeline's components that are none of diffusers, Transformers and `PARTS`."""
+    places = [place for name in components(index) if (place := index[name])]
+    return [".".join(map(str, place)) for place in places if not _is_allowed(place)]
+
+
+def _is_allowed(place: Sequence[Any]) -> bool:
+    match place:
+        case ["diffusers" | "transformers", str(name)]:
+            return _CLASS.fullmatch(name) is not None
+        case [str(module), str(name)]:
+            return name in PARTS.get(module, ())
+    return False
 
 
 def part_files(source: Source, folder: Path) -> list[Path]:
@@ -131,6 +161,12 @@ def _check_index(source: Source) -> None:
             f"{source.name!r} is not a pipeline of diffusers, or contains its own code, which is not run: its {INDEX} "
             f"gives the class {kind!r}.",
             code="model.kind",
+        )
+    if named := strange_parts(source.config):
+        raise ModelLoadError(
+            f"a component of {source.name!r} is of the class {named[0]}, which is not among those that may be loaded: "
+            "models, schedulers and tokenizers of diffusers and Transformers. Code of a model's own is not run.",
+            code="model.own-code",
         )
     # The names are those of folders.
     if odd := [name for name in components(source.config) if not name.isidentifier()]:

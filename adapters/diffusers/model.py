@@ -182,12 +182,14 @@ def _load_part(folder: Path, cls: Any, recipe: Recipe) -> Any:
 
 
 def _part_class(place: Sequence[str], part: str, recipe: Recipe) -> Any:
-    """Find the class of a component in diffusers or Transformers, and nowhere else."""
+    """Find the class of a component in diffusers or Transformers, and nowhere else; the index was checked."""
     library, kind = place
-    # The index names a package, or a pipeline's module in diffusers; anything else is code of the model's own.
     module = library if library in ("diffusers", "transformers") else f"diffusers.pipelines.{library}"
     try:
-        return getattr(importlib.import_module(module), kind)
+        found = getattr(importlib.import_module(module), kind)
+        if not (isinstance(found, type) and issubclass(found, _loadable())):
+            raise AttributeError(kind)
+        return found
     except (ImportError, AttributeError):
         raise ModelLoadError(
             f"{part!r} of {recipe.source.name!r} is of the class {library}.{kind}, which neither diffusers nor "
@@ -195,6 +197,18 @@ def _part_class(place: Sequence[str], part: str, recipe: Recipe) -> Any:
             "them.",
             code="model.kind",
         ) from None
+
+
+def _loadable() -> tuple[type, ...]:
+    """Return the base classes of all that a pipeline is made of."""
+    import diffusers
+    import transformers
+    from transformers.feature_extraction_utils import FeatureExtractionMixin
+    from transformers.image_processing_utils import BaseImageProcessor
+
+    own = (diffusers.ModelMixin, diffusers.SchedulerMixin)
+    texts = (transformers.PreTrainedModel, transformers.PreTrainedTokenizerBase, transformers.ProcessorMixin)
+    return (*own, *texts, FeatureExtractionMixin, BaseImageProcessor)
 
 
 def _set_scheduler(pipeline: Any, recipe: Recipe) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ...core.contracts.inputs import file_bytes
-from ...core.contracts.secrets import is_random, looks_secret, secret_name, secret_place
+from ...core.contracts.secrets import is_random, key_pattern, looks_secret, secret_name, secret_place
 from .options import EndpointOptions
 
 
@@ -157,9 +157,11 @@ def ensure_no_key(identity: Identity, key: str | None) -> None:
     """Refuse settings that hold the key, because an identity is stored with the answers; the key is not shown.
 
     Raises:
-        UsageError: the key stands in one of them.
+        UsageError: the key stands in one of them. A placeholder, such as `local`, may: it is a word.
     """
-    if key is not None and any(key in str(value) for value in (identity.model, *identity.settings.values())):
+    if key is None or (pattern := key_pattern(key)) is None:
+        return
+    if any(re.search(pattern, str(value)) for value in (identity.model, *identity.settings.values())):
         raise UsageError(
             "a setting holds the key itself. Put it into an environment variable; see api_key_env.",
             code="options.secret",

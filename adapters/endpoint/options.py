@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from ...core.contracts import Options
+from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.adapter import Expected
+from ...core.contracts.effects import texts_in
 from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
 from ..shared.reasoning import Marks, Tags, check_tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class EndpointOptions(Options, frozen=True, kw_only=True):
     """Settings of an endpoint."""
+
+    option_effects = {
+        "base_url": "address",
+        "api_key_env": "secret",
+        "api_key_file": "secret",
+        "extra_body": "address",
+        **harmless(
+            "model endpoint revision named_as context concurrency timeout_seconds reply_mib batches "
+            "system_prompt max_tokens refusal_rule answer_room effort think_tags think_opened omit "
+            "keep_replies"
+        ),
+    }
 
     model: str
     """The endpoint's name for the model."""
@@ -71,6 +87,22 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
         {"temperature", "top_p", "top_k", "min_p", "max_tokens", "stop", "seed"}
     )
     """Names that `omit` may have."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do: the provider's own key goes to the provider's own address, and to no other."""
+        if self.base_url is None:
+            yield OptionEffect("address", "base_url", says="asks the provider's own address")
+        else:
+            yield OptionEffect("address", "base_url", self.base_url)
+        if self.api_key_file is not None:
+            yield OptionEffect("secret", "api_key_file", self.api_key_file)
+        elif self.api_key_env:
+            yield OptionEffect("secret", "api_key_env", self.api_key_env)
+        elif self.api_key_env is None and self.base_url is None:
+            yield OptionEffect("secret", "api_key_env", says="sends the provider your key for it, if you have one")
+        for text in texts_in(self.extra_body):
+            if URL.search(text):
+                yield OptionEffect("address", "extra_body", text)
 
     def __post_init__(self) -> None:
         """Refuse settings that would do nothing, or not what they say, before a study is planned with them."""

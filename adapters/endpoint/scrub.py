@@ -10,7 +10,7 @@ import json
 import re
 from urllib.parse import quote
 
-from ...core.contracts.secrets import HIDDEN, LEAST, hide
+from ...core.contracts.secrets import HIDDEN, LEAST, hide, key_pattern
 
 _SHOWN = 300
 _ESCAPED = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
@@ -21,19 +21,20 @@ class Scrubber:
 
     def __init__(self, key: str | None) -> None:
         self._known: set[str] = set()
-        self._forms: list[str] = []
+        self._patterns: list[re.Pattern[str]] = []
         self._raw: list[bytes] = []
         if key is not None:
             self.add(key)
 
     def add(self, key: str) -> None:
-        """Remove and find this key, too."""
-        if not key or key in self._known:
+        """Remove and find this key, too; a placeholder that is a word, such as `local`, is left where it stands."""
+        if key in self._known or key_pattern(key) is None:
             return
         self._known.add(key)
         coded = base64.b64encode(key.encode()).decode()
         forms = {key, quote(key, safe=""), json.dumps(key)[1:-1], coded, coded.rstrip("=")}
-        self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)
+        patterns = (key_pattern(form) for form in sorted(forms, key=len, reverse=True))
+        self._patterns += [re.compile(pattern) for pattern in patterns if pattern is not None]
         if len(key) >= LEAST:
             self._raw = [*self._raw, *(form.encode() for form in forms)]
 
@@ -43,16 +44,16 @@ class Scrubber:
 
     def text(self, text: str) -> str:
         """Return another program's text as one short line without keys or text that looks like a key."""
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
+        for pattern in self._patterns:
+            text = pattern.sub(HIDDEN, text)
         line = " ".join(hide(text).split())
         return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
     def raw(self, body: bytes) -> bytes:
         """Return another program's reply without keys or text that looks like a key."""
         text = _plainly(body).decode("utf-8", "replace")
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
+        for pattern in self._patterns:
+            text = pattern.sub(HIDDEN, text)
         return hide(text).encode()
 
     def finds(self, body: bytes) -> bool:

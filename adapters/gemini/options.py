@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
 from ..endpoint.options import EndpointOptions
 
@@ -14,6 +15,8 @@ Threshold = Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_AB
 
 class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
     """Settings of `gemini`."""
+
+    option_effects = harmless("api_version thinking_tokens thoughts samples_per_call safety")
 
     base_url: str | None = None
     """Address of the endpoint, without the version. None takes the environment's GOOGLE_GEMINI_BASE_URL, else Google's.

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from ...core.contracts import Options
+from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Request, Scalar
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, choose_device, float32_products, release_memory
-from .checkpoint import base_of, local_files, misfit, recognised
+from .checkpoint import PEFT, base_of, local_files, misfit, recognised
+from .code import code_effects
 from .files import Source, find_source
 from .load import Kind, check_kind
-from .loading import Attention, Loading, Placing, loading_settings, plan_loading
+from .loading import BITSANDBYTES, Attention, Loading, Placing, loading_settings, plan_loading
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 E = TypeVar("E")
@@ -28,6 +29,17 @@ R = TypeVar("R")
 
 class HFOptions(Options, frozen=True, kw_only=True):
     """Settings that every adapter on Transformers has."""
+
+    option_effects = {
+        "model": "file",
+        "quantization": "code",
+        "peft": "file",
+        "trust_remote_code": "code",
+        "allow_pickle": "code",
+        **harmless(
+            "revision dtype tf32 device device_map attention peft_revision compile token_budget batch_items threads"
+        ),
+    }
 
     model: str
     """A directory, or a name on the Hugging Face hub."""
@@ -63,6 +75,19 @@ class HFOptions(Options, frozen=True, kw_only=True):
     """Read pickled weights if there are no safetensors; a pickle can run code when read."""
     threads: Positive | None = None
     """Number of CPU threads of the forward passes; None takes torch's default."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do, and what the files of a model on this machine would."""
+        base = None if self.peft is None else base_of(self.peft)
+        says = f"reads the base {base!r} that the {PEFT} of {self.peft!r} names" if base == self.model else ""
+        yield OptionEffect("file", "model", self.model, says)
+        if self.peft is not None:
+            yield OptionEffect("file", "peft", self.peft)
+        if strange := sorted(self.quantization.keys() - BITSANDBYTES):
+            yield OptionEffect("code", "quantization", ", ".join(strange))
+        elif self.quantization.get("quant_method", "bitsandbytes") != "bitsandbytes":
+            yield OptionEffect("code", "quantization", str(self.quantization["quant_method"]))
+        yield from code_effects(self.model, trusted=self.trust_remote_code, pickled=self.allow_pickle)
 
     def __post_init__(self) -> None:
         """Read the folder of a PEFT adapter as the model that it names, with the adapter in it."""

@@ -161,6 +161,11 @@ def _weights(there: list[Path], shown: str, allow_pickle: bool) -> list[Path]:
     raise ModelLoadError(f"{shown} contains no weights (model.safetensors).", code="model.weights-missing")
 
 
+def matches(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
+    """Return the names of files that fit one of some patterns."""
+    return [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
+
+
 def _matching(paths: Iterable[Path], patterns: tuple[str, ...]) -> list[Path]:
     return [path for path in paths if any(fnmatch(path.name, pattern) for pattern in patterns)]
 

@@ -15,6 +15,14 @@ from .hub import one_line
 from .peft import Peft, find_peft
 
 Attention = Literal["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"]
+BITSANDBYTES = frozenset(
+    {
+        *("quant_method", "load_in_8bit", "load_in_4bit", "bnb_4bit_quant_type", "bnb_4bit_compute_dtype"),
+        *("bnb_4bit_use_double_quant", "bnb_4bit_quant_storage", "llm_int8_threshold", "llm_int8_has_fp16_weight"),
+        *("llm_int8_skip_modules", "llm_int8_enable_fp32_cpu_offload"),
+    }
+)
+"""Settings of the one quantisation that runs no program of a model's and reads no other file."""
 Placing = Literal["auto", "balanced", "balanced_low_0", "sequential"]
 
 

@@ -12,6 +12,8 @@ from .files import digest_files, read_config
 from .hub import download, one_line, pin_file
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+CODE = ("megatron_config",)
+"""Settings by which the configuration of an adapter lets PEFT import a module that it names."""
 IN_PLACE = frozenset({"LORA", "LOHA", "LOKR", "IA3", "ADALORA", "OFT", "BOFT", "HRA", "VERA", "FOURIERFT", "VBLORA"})
 """Methods that change a model's own layers; the others put tokens or states of their own before every text."""
 
@@ -88,7 +90,14 @@ def find_peft(name: str, revision: str | None = None) -> Peft:
 
 
 def _check_kind(path: Path, name: str) -> None:
-    kind = str(read_config(path).get("peft_type"))
+    config = read_config(path)
+    if named := [key for key in CODE if config.get(key)]:
+        raise ModelLoadError(
+            f"{CONFIG} of the PEFT adapter {name!r} names a module that PEFT would import ({named[0]}), which is not "
+            "done. Remove the setting if the adapter does not need it.",
+            code="model.own-code",
+        )
+    kind = str(config.get("peft_type"))
     if kind.upper() not in IN_PLACE:
         raise ModelLoadError(
             f"PEFT adapter {name!r} is of the kind {kind!r}, which does not change the model's own layers. "

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
-from ...core.contracts import Options
+from ...core.contracts import Options, harmless
 from ...core.contracts.adapter import Identity, Level, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.model_files import ModelFiles, Recognised
@@ -33,6 +33,14 @@ A = TypeVar("A")
 
 class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """Settings of `llamacpp`."""
+
+    option_effects = {
+        "model": "file",
+        **harmless(
+            "n_ctx max_tokens chat_format system_prompt answer_room think_tags chat_template_kwargs "
+            "refusal_rule cache_dtype flash_attention n_gpu_layers threads batch_items"
+        ),
+    }
 
     model: str
     """A .gguf file; of a model in shards, the first."""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
+from ...core.contracts import harmless
 from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ..endpoint.keys import Home, check_extra
@@ -29,6 +30,11 @@ _PROMPT_FOR_WORDS = "Which of these labels fits the text best: {labels}?\nText: 
 
 class OpenAIOptions(EndpointOptions, frozen=True, kw_only=True):
     """Settings of `openai`."""
+
+    option_effects = harmless(
+        "operations organization project header api_version takes samples_per_call transport max_tokens_field "
+        "image_detail likelihood alternatives classify labels classify_prompt classify_question send_draw_seed"
+    )
 
     base_url: str | None = None
     """Address of the endpoint, including `/v1`. None takes the environment's OPENAI_BASE_URL, else OpenAI's own."""

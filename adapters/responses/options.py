@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...core.contracts import harmless
 from ..endpoint.options import EndpointOptions
 
 
 class ResponsesOptions(EndpointOptions, frozen=True, kw_only=True):
     """Settings of `openai-responses`."""
+
+    option_effects = harmless("organization project summary image_detail")
 
     base_url: str | None = None
     """Address of the endpoint, including `/v1`. None takes the environment's OPENAI_BASE_URL, else OpenAI's own."""

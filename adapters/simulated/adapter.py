@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, TypeVar
 
 import msgspec
 
-from ...core.contracts import Options
+from ...core.contracts import Options, harmless
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
@@ -68,6 +68,18 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 class SimulatedOptions(Options, frozen=True, kw_only=True):
     """Settings of `simulated`."""
+
+    option_effects = {
+        "blanks": "file",
+        "masks": "file",
+        **harmless(
+            "model strength noise spread word_spread group_spread item_spread face_spread prompt_spread "
+            "correlation unequal analogy copying copying_other position_lean label_spread length_lean "
+            "frequency_spread drift drift_after refusal_lean unreadable_share error_rate same_samples reworded "
+            "misread_stereotype misread_opposite scenes seed desirable undesirable positive negative varying "
+            "dimension refusal_rate failure_rate latency_seconds concurrency batch_items"
+        ),
+    }
 
     model: str = "simulated"
     """Name of the model; no answer depends on it."""

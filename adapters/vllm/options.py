@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ...core.contracts import Options
+from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.records import Scalar
 from ..hf.causal.prompt import Chat
+from ..hf.code import code_effects
 from ..hf.files import Source
 from ..hf.loading import own_method
 from ..shared.reasoning import Tags, thinking_settings
@@ -23,11 +25,31 @@ OWN_ARGUMENTS = frozenset(
     }
 )
 """Arguments of the engine that follow from other settings."""
+PLAIN_ARGUMENTS = frozenset(
+    {
+        *("enforce_eager", "max_num_seqs", "max_num_batched_tokens", "swap_space", "cpu_offload_gb", "block_size"),
+        *("kv_cache_dtype", "enable_chunked_prefill", "disable_custom_all_reduce", "max_seq_len_to_capture"),
+        *("pipeline_parallel_size", "disable_log_stats", "async_scheduling"),
+    }
+)
+"""Arguments of the engine that are numbers, switches or names of its own."""
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class VLLMOptions(Options, frozen=True, kw_only=True):
     """Settings of `vllm`."""
+
+    option_effects = {
+        "model": "file",
+        "engine": "code",
+        "trust_remote_code": "code",
+        "allow_pickle": "code",
+        **harmless(
+            "revision dtype quantization batch_invariant prefix_caching tensor_parallel gpu_memory max_context "
+            "max_images chat system_prompt max_new_tokens answer_room think_tags chat_template_kwargs "
+            "refusal_rule batch_items"
+        ),
+    }
 
     model: str
     """A directory, or a name on the Hugging Face hub."""
@@ -74,6 +96,13 @@ class VLLMOptions(Options, frozen=True, kw_only=True):
     """Allow Python code that comes with the model to run."""
     allow_pickle: bool = False
     """Read pickled weights if there are no safetensors; a pickle can run code when read."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do: arguments of the engine can name classes, files and addresses."""
+        yield OptionEffect("file", "model", self.model)
+        if strange := sorted(self.engine.keys() - PLAIN_ARGUMENTS):
+            yield OptionEffect("code", "engine", ", ".join(strange))
+        yield from code_effects(self.model, trusted=self.trust_remote_code, pickled=self.allow_pickle)
 
 
 def identity_settings(options: VLLMOptions, dtype: DType, source: Source) -> dict[str, Scalar]:

@@ -21,7 +21,7 @@ from .plugins import Plugins
 from .questions import Question
 from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
-from .trust import ensure_hub_name, load_registry
+from .trust import Want, ensure_hub_name, load_allowed, load_registry
 from .variants import THINKING, split_name
 
 SUBJECT = "subject"
@@ -72,14 +72,22 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 class Catalogue:
     """The registry and the plugins, looked up by name."""
 
-    def __init__(self, registry: Registry, plugins: Plugins) -> None:
-        self.registry, self.plugins = registry, plugins
+    def __init__(self, registry: Registry, plugins: Plugins, left_out: Sequence[Want] = ()) -> None:
+        self.registry, self.plugins, self.left_out = registry, plugins, left_out
         self._last: tuple[object, Instrument] | None = None
 
     @classmethod
     def load(cls, registry: str | None = None) -> Catalogue:
         """Return the catalogue with the user's registry and the installed plugins."""
-        entries = load_registry(registry)
+        return cls._with(load_registry(registry))
+
+    @classmethod
+    def load_allowed(cls) -> Catalogue:
+        """Return the catalogue without what a registry that is not trusted may not do, which `left_out` lists."""
+        return cls._with(*load_allowed())
+
+    @classmethod
+    def _with(cls, entries: Registry, left_out: Sequence[Want] = ()) -> Catalogue:
         plugins = Plugins(entries)
         # ADAPTER:MODEL works for the adapters of all plugins.
         adapters = {
@@ -87,7 +95,7 @@ class Catalogue:
             for name, offer in plugins.offers["adapter"].items()
         }
         studies = plugins.studies | entries.studies
-        return cls(msgspec.structs.replace(entries, adapters=adapters, studies=studies), plugins)
+        return cls(msgspec.structs.replace(entries, adapters=adapters, studies=studies), plugins, left_out)
 
     def study(self, name: str, models: Mapping[str, str], assignments: Mapping[str, Any]) -> Study:
         """Return a study with a model for each role, and options set: `per_cell` or `METRIC.resamples`.
@@ -203,10 +211,18 @@ class Catalogue:
         Raises:
             DataError: the study file cannot be used.
             UnknownNameError: it has an unknown key, or names an unknown probe or metric.
+            UsageError: it names a function that would be called.
         """
         if not is_study_file(name):
             return name
         own, entry = read_study_file(name)
+        offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
+        if (target := entry.calibration.trained.data) and target not in offered:
+            raise UsageError(
+                f"{name}: calibration.trained.data names the function {target!r}, and a study file runs no code. Offer "
+                "the study from a package, as a plugin.",
+                code="study.code",
+            )
         self.registry.studies[own] = entry
         return own
 

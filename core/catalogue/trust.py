@@ -3,51 +3,61 @@
 A file that is named (`--registry FILE`, `Settings(registry=...)`) may do everything: run code, use keys, ask any
 address. One that merely lies in the working directory, as in a copied folder, may add models of the adapters of this
 package and studies under new names, read files of its own directory, and ask this machine's own addresses without a
-key. Whatever it wants beyond that needs `prejudge trust`, which remembers the file's place and digest.
+key. Whatever it wants beyond that (`judging`) needs `prejudge trust`, which remembers the file's place and digest.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
+import secrets
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from ..contracts.errors import DataError, PrejudgeError, UsageError
+from ..contracts.errors import DataError, UsageError
 from ..contracts.files import replaced_whole, user_folder
 from ..contracts.inputs import file_bytes
-from .built import is_built
-from .plugins import BUILT_IN, Plugins, is_built_in, load_target
+from .judging import Judge
+from .plugins import BUILT_IN, Plugins
 from .registry import (
     FILE_NAME,
     SINGULAR,
     ModelEntry,
     Registry,
-    StudyEntry,
-    locate,
     parse_toml,
     read_registry,
     settled,
 )
+from .variants import split_name
 
 HOME = "PREJUDGE_CONFIG"
 """Environment variable that names the folder of the user's configuration."""
 TRUSTED = "trusted.json"
-"""File there: the digest of each trusted registry by its path."""
-CODE = ("trust_remote_code", "allow_pickle")
-"""Settings that let the files of a model run code."""
-_KEY = re.compile(r"(?i)(?:^|_)(?:api_?key|key|secret|password|credentials?|auth(?:orization)?)(?:_|$)")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
-_LOOPBACK = re.compile(
-    r"https?://(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?(?:/[\w./-]*)?", re.ASCII
-)
-_OWN_RECIPE = re.compile(rf"built:{BUILT_IN}(?:\.\w+)*/[\w.-]+", re.ASCII)
-_OWN_PACKAGE = re.compile(rf"package:{BUILT_IN}(?:\.\w+)*(?:/.*)?", re.ASCII)
+"""File there: the digest of each trusted registry or store by its path."""
+USER_KEY = "user.key"
+"""File there: a random key that only this user can read."""
+KEY_BYTES = 32
+
+
+class Want(NamedTuple):
+    """Something that needs trust."""
+
+    kind: str
+    """`secret`, `address`, `file`, `code`, `undeclared`, or `name` for an entry that takes the place of another."""
+    table: str
+    """The kind of the entry, such as `model`; empty: the file itself."""
+    entry: str
+    says: str
+    """What the entry does, as the end of a sentence."""
+
+    @property
+    def sentence(self) -> str:
+        """Return what wants what."""
+        return f"{self.table} {self.entry!r} {self.says}" if self.entry else self.says
 
 
 class Candidate(NamedTuple):
@@ -79,7 +89,25 @@ def load_registry(user: str | Path | None = None) -> Registry:
     candidate = read_candidate(path)
     if user is None:
         ensure_trusted(candidate)
-    own = candidate.settled
+    return _added(built_in, candidate.settled)
+
+
+def load_allowed() -> tuple[Registry, list[Want]]:
+    """Return the built-in catalogue with what the working directory's registry may add unasked, and what it may not.
+
+    Raises:
+        DataError: the file cannot be read.
+        UnknownNameError: it has an unknown key.
+    """
+    path = Path(FILE_NAME)
+    if not path.is_file():
+        return built_in_registry(), []
+    candidate = read_candidate(path)
+    own, wants = (candidate.settled, []) if is_trusted(candidate) else allowed_entries(candidate)
+    return _added(built_in_registry(), own), wants
+
+
+def _added(built_in: Registry, own: Registry) -> Registry:
     return Registry(**{name: getattr(built_in, name) | getattr(own, name) for name in Registry.__struct_fields__})
 
 
@@ -120,16 +148,16 @@ def ensure_trusted(candidate: Candidate) -> None:
         return
     more = f", and {len(wants) - 1} more" if len(wants) > 1 else ""
     raise UsageError(
-        f"the {FILE_NAME} of this folder is not trusted: {wants[0]}{more}. "
+        f"the {FILE_NAME} of this folder is not trusted: {wants[0].sentence}{more}. "
         f"To see all and trust it: prejudge trust. For one command: --registry {FILE_NAME}",
         code="registry.untrusted",
         path=str(candidate.path),
-        wants=wants,
+        wants=[want.sentence for want in wants],
     )
 
 
-def wants_of(candidate: Candidate) -> list[str]:
-    """Return what a registry wants that needs trust, a line each; none if it may be read unasked."""
+def wants_of(candidate: Candidate) -> list[Want]:
+    """Return what a registry wants that needs trust; none if it may be read unasked."""
     # Who stands in a checkout of this package finds the built-in file itself.
     known = _built_in_entries()
     new = {
@@ -137,7 +165,56 @@ def wants_of(candidate: Candidate) -> list[str]:
         for table in SINGULAR
         for of_ours in [getattr(known, table)]
     }
-    return list(_Wants(candidate.path, Registry(**new)).all()) if any(new.values()) else []
+    return list(dict.fromkeys(_wants(candidate.path, Registry(**new)))) if any(new.values()) else []
+
+
+def _wants(path: Path, own: Registry) -> Iterator[Want]:
+    folder = path.parent.resolve()
+    built_in = _built_in_entries()
+    plugins = Plugins(built_in)
+    if path.resolve().parent != folder:
+        yield Want("file", "", "", f"{path.name} is a link to {str(path.resolve())!r}")
+    names = {kind: set(plugins.offers[kind]) for kind in ("adapter", "probe", "metric")}
+    names |= {"model": set(built_in.models), "study": set(plugins.studies)}
+    for table, kind in SINGULAR.items():
+        for name in getattr(own, table):
+            if name in names[kind] or (kind == "model" and name.partition(":")[0] in names["adapter"]):
+                says = f"takes the place of that of {BUILT_IN} or of an installed package"
+                yield Want("name", kind, name, says)
+    for table in ("adapters", "probes", "metrics"):
+        for name, plugged in getattr(own, table).items():
+            yield Want("code", SINGULAR[table], name, f"runs Python code: {plugged.target}")
+    judge = Judge(folder, plugins, built_in.models | own.models)
+    for name, model in own.models.items():
+        if model.adapter in own.adapters:
+            yield Want("code", "model", name, f"uses the adapter {model.adapter!r} of this file")
+        else:
+            yield from (Want(effect.kind, "model", name, effect.sentence) for effect in judge.model(model))
+    for name, study in own.studies.items():
+        yield from (Want(effect.kind, "study", name, effect.sentence) for effect in judge.study(study))
+
+
+def allowed_entries(candidate: Candidate) -> tuple[Registry, list[Want]]:
+    """Return the entries of a registry that may be read unasked, and why the others may not.
+
+    What uses an entry that is left out is left out, too.
+    """
+    wants = wants_of(candidate)
+    if any(not want.entry for want in wants):
+        return Registry(), wants
+    own, left_out = candidate.settled, {(want.table, want.entry) for want in wants}
+    for name, study in own.studies.items():
+        used = [("probe", study.probe), *(("metric", metric) for metric in study.metrics)]
+        used += [("model", split_name(model)[0]) for model in study.roles.values()]
+        if ("study", name) not in left_out and (missing := [one for one in used if one in left_out]):
+            kind, missed = missing[0]
+            wants.append(Want("name", "study", name, f"uses the {kind} {missed!r}, which is left out"))
+            left_out.add(("study", name))
+    kept = {
+        table: {name: entry for name, entry in getattr(own, table).items() if (kind, name) not in left_out}
+        for table, kind in SINGULAR.items()
+    }
+    return Registry(**kept), wants
 
 
 def ensure_hub_name(name: str, entry: ModelEntry) -> None:
@@ -157,149 +234,43 @@ def ensure_hub_name(name: str, entry: ModelEntry) -> None:
         )
 
 
-class _Wants:
-    def __init__(self, path: Path, own: Registry) -> None:
-        self._own, self._path = own, path
-        self._folder = self._path.parent.resolve()
-        self._built_in = built_in_registry()
-        self._plugins = Plugins(self._built_in)
-        self._adapters = {
-            name: str(offer.plugged.target)
-            for name, offer in self._plugins.offers["adapter"].items()
-            if is_built_in(offer.plugin) or offer.plugin == BUILT_IN
-        }
-        self._all = Registry(
-            models=self._built_in.models | self._own.models,
-            adapters=self._built_in.adapters | self._own.adapters,
-        )
-
-    def all(self) -> Iterator[str]:
-        if self._path.resolve().parent != self._folder:
-            yield f"{self._path.name} is a link to {str(self._path.resolve())!r}"
-        known = {kind: set(self._plugins.offers[kind]) for kind in ("adapter", "probe", "metric")}
-        known |= {"model": set(self._built_in.models), "study": set(self._plugins.studies)}
-        for table, kind in SINGULAR.items():
-            for name in getattr(self._own, table):
-                if name in known[kind] or (kind == "model" and name.partition(":")[0] in known["adapter"]):
-                    yield f"{kind} {name!r} takes the place of that of {BUILT_IN} or of an installed package"
-        for table in ("adapters", "probes", "metrics"):
-            for name, plugged in getattr(self._own, table).items():
-                yield f"{SINGULAR[table]} {name!r} runs Python code: {plugged.target}"
-        for name, model in self._own.models.items():
-            yield from (f"model {name!r} {what}" for what in self._of_model(model))
-        for name, study in self._own.studies.items():
-            yield from (f"study {name!r} {what}" for what in self._of_study(study))
-
-    def _of_model(self, model: ModelEntry) -> Iterator[str]:
-        if model.adapter in self._adapters:
-            yield from self._of_settings(model)
-        elif model.adapter not in self._own.adapters:
-            yield f"uses the adapter {model.adapter!r}, which is not one of {BUILT_IN}"
-        yield from self._of_paths(model.settings)
-
-    def _of_settings(self, model: ModelEntry) -> Iterator[str]:
-        """Yield what the settings of an adapter of this package want; their defaults count too."""
-        for name, value in model.settings.items():
-            if name in CODE and value not in (False, None):
-                yield f"lets the files of the model run code ({name})"
-            if _KEY.search(name) and value not in ("", None):
-                yield f"uses a key ({name} = {value!r})"
-        for url in _texts({name: value for name, value in model.settings.items() if not name.endswith("url")}):
-            if _URL.search(url):
-                yield f"names the address {url!r}"
-        for name in self._addresses(model.adapter):
-            address = model.settings.get(name)
-            if address is None:
-                yield f"asks the default address of the adapter {model.adapter!r}, with your key if you have one"
-            elif not (isinstance(address, str) and _LOOPBACK.fullmatch(address)):
-                yield f"asks the address {address!r}"
-
-    def _addresses(self, adapter: str) -> list[str]:
-        """Return the settings of an adapter that hold an address."""
-        options = load_target(self._adapters[adapter], BUILT_IN).options
-        return [field.name for field in msgspec.structs.fields(options) if field.name.endswith("url")]
-
-    def _of_study(self, study: StudyEntry) -> Iterator[str]:
-        own = study.calibration
-        yield from self._of_paths([study.options, *study.metrics.values(), own.options, own.settings])
-        for role, name in (study.roles | own.roles).items():
-            if name in self._own.models:
-                continue  # judged as a model
-            try:
-                model = self._all.model(name)
-            except PrejudgeError:
-                continue  # the study cannot be run
-            if model.adapter in self._adapters:
-                yield from (f"asks {name!r} as {role}, which {what}" for what in self._of_settings(model))
-            if name not in self._built_in.models:
-                yield from self._of_paths(model.settings)
-
-    def _of_paths(self, settings: Any) -> Iterator[str]:
-        for value in _texts(settings):
-            if is_built(value):
-                if not _OWN_RECIPE.fullmatch(value):
-                    yield f"runs a program of another package: {value!r}"
-            elif value.startswith("package:"):
-                if not self._is_of_package(value):
-                    yield f"reads files of another package: {value!r}"
-            elif not _URL.match(value) and self._leaves(value):
-                yield f"reads files outside of its own directory: {value!r}"
-
-    @staticmethod
-    def _is_of_package(value: str) -> bool:
-        if not _OWN_PACKAGE.fullmatch(value) or ".." in re.split(r"[\\/]", value):
-            return False
-        try:
-            return Path(locate(value, None)).resolve().is_relative_to(Path(str(files(BUILT_IN))).resolve())
-        except (DataError, ValueError, OSError):
-            return True  # there is nothing to read
-
-    def _leaves(self, value: str) -> bool:
-        """Return whether a text, taken as a path, leads out of the directory; links in a folder count."""
-        if not value:
-            return False
-        if value.startswith("~") or Path(value).anchor or ".." in re.split(r"[\\/]", value):
-            return True
-        try:
-            place = (self._folder / value).resolve()
-            return not place.is_relative_to(self._folder) or any(
-                not target.is_relative_to(self._folder) for target in links_in(place).values()
-            )
-        except RuntimeError:
-            return True  # a link to itself
-        except (OSError, ValueError):
-            return False  # no path at all, such as a long text
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in nested settings."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(part)
-
-
-def links_in(folder: Path) -> dict[Path, Path]:
-    """Return where each link in a folder, and below it, leads; of a folder that is a link, where that leads."""
-    if folder.is_symlink():
-        return {folder: Path(os.path.realpath(folder))}
-    every = (Path(root, name) for root, folders, names in os.walk(folder) for name in (*folders, *names))
-    return {path: Path(os.path.realpath(path)) for path in every if path.is_symlink()}
-
-
 def is_trusted(candidate: Candidate) -> bool:
     """Return whether the user has trusted this file, with this content, at this place."""
-    return trusted_files().get(_place(candidate.path)) == candidate.sha256
+    return is_remembered(candidate.path, candidate.sha256)
 
 
-def trust(candidate: Candidate) -> None:
-    """Remember that the user trusts a file.
+def is_remembered(path: Path, digest: str) -> bool:
+    """Return whether the user has trusted what a file at this place holds, by its digest."""
+    return trusted_files().get(_place(path.absolute())) == digest
+
+
+def remember(path: Path, digest: str) -> None:
+    """Remember that the user trusts what a file at this place holds.
 
     Raises:
         UsageError: the user's configuration cannot be written.
     """
-    _write(trusted_files() | {_place(candidate.path): candidate.sha256})
+    _write(trusted_files() | {_place(path.absolute()): digest})
+
+
+def user_key() -> bytes:
+    """Return the key by which this user's own records are told from those of others; it is made at its first use.
+
+    Raises:
+        UsageError: the user's configuration cannot be written.
+    """
+    path = config_folder() / USER_KEY
+    try:
+        if len(key := path.read_bytes()) == KEY_BYTES:
+            return key
+    except OSError:
+        pass
+    key = secrets.token_bytes(KEY_BYTES)
+    with replaced_whole(path) as beside:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside.touch(mode=0o600)
+        beside.write_bytes(key)
+    return key
 
 
 def revoke(path: Path) -> bool:

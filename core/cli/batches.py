@@ -12,7 +12,9 @@ from ..catalogue.study import Catalogue
 from ..contracts.canonical import encode
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.words import counted
-from ..store import Store
+from ..engine.foreign import ensure_own
+from ..engine.manifest import manifest_of
+from ..store import Store, get_run
 from ..store.batches import OPEN, Batches, BatchRow
 from .outlet import echo
 from .shared import ensure_there, registry_option, store_option
@@ -36,7 +38,7 @@ def batches(show_all: bool, cancel: int | None, forget: int | None, registry: st
     with Store(store, writable=cancel is not None or forget is not None) as opened:
         book = Batches(opened)
         if cancel is not None:
-            _cancel(Catalogue.load(registry), book, _open(book, cancel))
+            _cancel(Catalogue.load(registry), opened, book, _open(book, cancel))
         elif forget is not None:
             row = _open(book, forget)
             freed = book.close(row.id, "lost", "lost", "its requests were freed by hand")
@@ -67,7 +69,7 @@ def _show(book: Batches, rows: list[BatchRow]) -> None:
         echo("Collect what has ended: prejudge resume RUN")
 
 
-def _cancel(catalogue: Catalogue, book: Batches, row: BatchRow) -> None:
+def _cancel(catalogue: Catalogue, store: Store, book: Batches, row: BatchRow) -> None:
     if (freed := book.withdraw(row.id)) is not None:
         echo(f"Batch {row.id} was not handed in: {counted(len(freed), 'request')} freed.")
         return
@@ -77,11 +79,12 @@ def _cancel(catalogue: Catalogue, book: Batches, row: BatchRow) -> None:
             f"cancel it there and free its requests with --forget {row.id}.",
             code="batch.orphan",
         )
-    asyncio.run(_tell(catalogue, book, row))
+    asyncio.run(_tell(catalogue, store, book, row))
     echo(f"Batch {row.id} ({row.provider_id}) is cancelled. Collect what was answered: prejudge resume {row.run}")
 
 
-async def _tell(catalogue: Catalogue, book: Batches, row: BatchRow) -> None:
+async def _tell(catalogue: Catalogue, store: Store, book: Batches, row: BatchRow) -> None:
+    ensure_own(catalogue, store, manifest_of(get_run(store, row.run)), [row.name])
     adapter = catalogue.adapter(row.name)
     try:
         if adapter.batch_api is None or encode(adapter.identity).decode() != book.identity(row):

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ..catalogue.capabilities import fit_of, ways_of
 from ..catalogue.certificates import find_certificates, present_code
-from ..catalogue.registry import StudyEntry
+from ..catalogue.registry import FILE_NAME, StudyEntry
 from ..catalogue.study import Catalogue
 from ..contracts.adapter import OPERATIONS
 from ..contracts.errors import PrejudgeError, UsageError
@@ -17,6 +17,7 @@ from ..store import Store, list_runs
 from .completing import complete_model
 from .hints import OPERATIONS as MEANINGS
 from .hints import Among
+from .outlet import echo
 from .shared import registry_option, store_option
 from .terminal import terminal
 
@@ -46,8 +47,12 @@ ABLE = ("studies", "models", "adapters")
 def list_all(
     kind: str | None, plugins: bool, model: str | None, operation: str | None, store: str, registry: str | None
 ) -> None:
-    """List studies, models, probes, metrics and adapters, or one kind. Also: constructs, runs, plugins."""
-    catalogue = Catalogue.load(registry)
+    """List studies, models, probes, metrics and adapters, or one kind. Also: constructs, runs, plugins.
+
+    What the registry.toml of the working directory may not do is left out, and named, until the file is trusted.
+    """
+    catalogue = Catalogue.load_allowed() if registry is None else Catalogue.load(registry)
+    _say_left_out(catalogue)
     if operation is not None:
         if kind not in (None, *ABLE) or plugins or model is not None:
             raise UsageError(
@@ -66,6 +71,13 @@ def list_all(
     console = terminal()
     for name in kinds:
         console.print(_table(name, rows_of(name, catalogue, store)))
+
+
+def _say_left_out(catalogue: Catalogue) -> None:
+    for want in catalogue.left_out:
+        echo(f"Left out: {want.sentence}.", err=True)
+    if catalogue.left_out:
+        echo(f"The {FILE_NAME} of this folder is not trusted. To see all and trust it: prejudge trust", err=True)
 
 
 def _fits(catalogue: Catalogue, model: str) -> Table:

@@ -18,6 +18,7 @@ from ..compare import CompareOptions, compare_scores, score_all, write_compariso
 from ..contracts.errors import BudgetError, HaltedError, PendingError, UsageError
 from ..engine.batch.options import BatchOptions
 from ..engine.budget import Budget, Caps
+from ..engine.foreign import ensure_own
 from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
@@ -204,7 +205,8 @@ def resume(name: str, **where: Any) -> int:
             echo(f"Note: the latest run is finished. Others are not: {names}. Resume one by its name.", err=True)
         if damage := damage_words(store, found.id):
             echo(f"Note: {damage}", err=True)
-    manifest = manifest_of(found)
+        manifest = manifest_of(found)
+        ensure_own(catalogue, store, manifest)
     if manifest.mode not in get_args(Mode):
         raise UsageError(
             f"the run {found.name} ({manifest.mode}) cannot be resumed: it is not a run of a study on a model.",

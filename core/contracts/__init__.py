@@ -1,6 +1,7 @@
 """What plugins may import of the core besides statistics and charts: records, errors, adapter, probe, metric."""
 
 from .adapter import Identity, Limits, ModelAdapter
+from .effects import OptionEffect, harmless
 from .estimates import Chart, Estimate, Example, Listing
 from .metric import CROSSED, DESIGN_COLUMNS, PROMPT_KEY, REASONING, UNIT_COLUMNS, Metric
 from .options import Options
@@ -14,6 +15,7 @@ __all__ = [
     "Estimate",
     "Example",
     "Follows",
+    "harmless",
     "HEADLINE",
     "Identity",
     "Imported",
@@ -21,6 +23,7 @@ __all__ = [
     "Listing",
     "Metric",
     "ModelAdapter",
+    "OptionEffect",
     "Options",
     "Presentation",
     "Probe",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_ty
 
 import msgspec
 
+from .effects import EffectKind, OptionEffect, effects_of_values
 from .errors import DataError, UnknownNameError, UsageError
 from .inputs import TooDeepError, load_toml
 from .meanings import meant
@@ -28,6 +29,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Options by other names that people give them: an error on such a name suggests the option."""
     rereads: ClassVar[frozenset[str]] = frozenset()
     """Options of a probe that only change how answers are read: `prejudge score` may set them after a run."""
+    option_effects: ClassVar[Mapping[str, EffectKind]] = {}
+    """What each option can do if somebody else sets it: `secret`, `address`, `file`, `code` or `none` (`harmless`).
+    Those of base classes are added. A file that is not trusted may not set an option that is not declared; of probes
+    and metrics, which have no effect but the files that they read, this holds for options that can be any text."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do; override it where values decide, such as a key that only one address gets.
+
+        It is called before anything is trusted, and must neither import a large package nor ask anything. By default
+        every secret counts as used and every address as asked, whatever the values are.
+        """
+        return list(effects_of_values(type(self), msgspec.structs.asdict(self)))
 
 
 def build_options(

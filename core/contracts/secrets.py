@@ -83,6 +83,17 @@ def secret_name(settings: Any) -> str | None:
     return next((name for name in found if name is not None), None)
 
 
+def key_pattern(key: str) -> str | None:
+    """Return a regular expression that finds a key in a text; None for a placeholder, such as `local` or `test`.
+
+    A key of fewer characters than `LEAST` may be a part of a word, so that it counts only between other characters
+    than letters and figures; one of few letters alone is a word.
+    """
+    if len(key) >= LEAST:
+        return re.escape(key)
+    return None if not key or key.isalpha() else rf"(?<![A-Za-z0-9]){re.escape(key)}(?![A-Za-z0-9])"
+
+
 def hide(text: str) -> str:
     """Return a text of another program with `HIDDEN` in the place of what may be a secret."""
     return _IN_ERRORS.sub(lambda found: f"{found[1] or found[2] or found[3] or ''}{HIDDEN}", text)

@@ -112,6 +112,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     timing: bool = False
     """Of a run under way: whether it was only begun to time the study. Its end takes this away."""
     command: str = ""
+    maker: str = ""
+    """Proof, for the user who made the run alone, that its models and files are those that were named then; empty where
+    none is needed. See `engine.foreign`."""
     prejudge: str = VERSION
     python: str = ""
     platform: str = ""

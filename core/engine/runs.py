@@ -45,6 +45,7 @@ from .budget import Budget, Caps, ensure_priced
 from .collector import spared
 from .counts import Counts
 from .ending import Decider, Ending
+from .foreign import maker_of
 from .integrity.canary import Watch
 from .integrity.records import ALIKE, Integrity
 from .integrity.records import add_up as add_findings
@@ -157,6 +158,7 @@ async def execute(
             ensure_batches(study, instrument.stages(), adapters)
         parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
         run = _Run(parts, store, options, progress or Silent(), budget)
+        run.maker = maker_of(catalogue, run.name, study)
         with spared():
             return await run.execute()
     finally:
@@ -236,6 +238,8 @@ class _Run:
         """What judges a refused answer first: a resumed run keeps its rule."""
         self.since = 0.0
         """Time at which the run was begun first."""
+        self.maker = ""
+        """See `Manifest`."""
         self.called = False
         """Whether a model was asked anything."""
         self.notes: Counter[str] = Counter()
@@ -469,6 +473,7 @@ class _Run:
             batch=self.options.batch,
             ending=self._ending,
             command=self.options.command,
+            maker=self.maker,
             **describe_machine(),
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..catalogue.trust import links_in
+from ..catalogue.judging import links_in
 from ..contracts.errors import UsageError
 from ..contracts.inputs import file_bytes
 

@@ -22,6 +22,7 @@ from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.canonical import decode_request, decode_response, encode, identity_digest
 from ..contracts.errors import DataError, UsageError
 from ..contracts.records import AnyResponse, Scalar
+from ..engine.foreign import ensure_own
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
@@ -106,6 +107,7 @@ class _Recheck:
                 f"run {run.name} has no model here ({self._manifest.mode}), so it cannot be rechecked.",
                 code="run.no-model",
             )
+        ensure_own(catalogue, store, self._manifest)
         study = as_made(catalogue, self._manifest)
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._stages = {stage.name: stage for stage in catalogue.instrument(study).stages()}

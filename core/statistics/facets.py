@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ..contracts import PROMPT_KEY
+from ..contracts import PROMPT_KEY, harmless
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate
 from .crossed import infer
@@ -24,6 +24,8 @@ from .resampling import METHODS, Resampling, Statistics, bootstrap
 
 class FacetOptions(MarginOptions, frozen=True, kw_only=True):
     """The same, for a metric whose claim is to hold beyond the templates and words at hand."""
+
+    option_effects = harmless("cluster")
 
     cluster: str | tuple[str, ...]
     """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""

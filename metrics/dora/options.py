@@ -15,6 +15,8 @@ Kept = Literal["exact", "fisher", "log-odds", "pmi", "tf-idf", "all"]
 class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """Options for the associations that count, and the lists they are compared with."""
 
+    option_effects = {"documented": "file", "human": "file"}
+
     method: Kept = "exact"
     """Method that selects the associations for valence, levels, novelty and overlap; `all` takes every association."""
     salience_level: float = 0.05

@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import Options
+from ...core.contracts import Options, harmless
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.estimates import COLUMNS
 from ...core.statistics.declared import DeclaredMetric
@@ -27,6 +27,8 @@ TAKEN = frozenset(COLUMNS)
 
 class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
     """Definition of the comparison."""
+
+    option_effects = harmless("outcome between first second cluster by unit")
 
     outcome: str
     """Observation column with numbers, or with true and false."""

@@ -16,7 +16,7 @@ from typing import ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import REASONING, Options
+from ...core.contracts import REASONING, Options, harmless
 from ...core.contracts.errors import UsageError
 from ...core.statistics.declared import DeclaredMetric
 from ...core.statistics.declared_rows import Design
@@ -31,6 +31,8 @@ SILENT = "no reasoning"
 
 class MentionOptions(TestingOptions, frozen=True, kw_only=True):
     """Definition of a mention."""
+
+    option_effects = harmless("group terms first second outcome")
 
     group: str
     """Factor that names the group of a trial."""

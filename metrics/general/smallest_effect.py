@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options
+from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options, harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.words import BASIS, NEEDED, TIMES, TWICE
@@ -34,6 +34,8 @@ PLANNED, PILOT = "planned", "pilot"
 
 class SmallestEffectOptions(Options, frozen=True, kw_only=True):
     """Requirements of the tests, and assumptions about the answers."""
+
+    option_effects = harmless("effects")
 
     alpha: float = 0.05
     """Level of the two-sided test, before correction within a family."""

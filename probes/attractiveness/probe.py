@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import msgspec
 import polars as pl
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -48,6 +48,12 @@ FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", ATTRACTIVENESS, *ORDER)
 
 class AttractivenessOptions(Options, frozen=True, kw_only=True):
     """Parameters of `attractiveness`."""
+
+    option_effects = {
+        "data": "file",
+        "scenarios": "file",
+        **harmless("categories"),
+    }
 
     data: str | None = None
     """A folder with `metadata.csv`, or that file; None: schematic faces, in the numbers of the paper."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
 from ..shared.sentence_pairs import Pair, sample_cells
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-nli`."""
+
+    option_effects = harmless("genders categories")
 
     genders: tuple[str, ...] = ()
     """`women`, `men`; empty: both."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from ...core.contracts import Options, Unreadable
+from ...core.contracts import Options, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -41,6 +41,8 @@ _SLOT = re.compile(r"\{(?:premise|hypothesis)\}")
 
 class AskingOptions(Options, frozen=True, kw_only=True):
     """Options of the requests."""
+
+    option_effects = harmless("prompt names")
 
     asking: Asking = "classify"
     """`classify`: a model fine-tuned on inference; `generate`: an instruction model answers in words, as in the paper;

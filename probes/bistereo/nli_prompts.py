@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
@@ -28,6 +28,11 @@ UNDECIDED = "-"
 
 class NLIPromptsOptions(Options, frozen=True, kw_only=True):
     """Parameters of `bistereo-nli-prompts`."""
+
+    option_effects = {
+        "data": "file",
+        **harmless("prompts"),
+    }
 
     data: str | None = None
     """The CSV file. Rows with the label `-` are left out."""

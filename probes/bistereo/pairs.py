@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from ...core.contracts import Follows, Options, Probe, Stage
+from ...core.contracts import Follows, Options, Probe, Stage, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import Likelihood, PseudoLikelihood, Scalar
@@ -27,6 +27,11 @@ OPTIONAL = ("template", "number", "phrase", "attribute", "noun", "pair")
 
 class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-pairs`."""
+
+    option_effects = {
+        "data": "file",
+        **harmless("before axes genders sentiments"),
+    }
 
     scoring: Scoring = "pll"
     """`pll`: pseudo-log-likelihood, for masked models. For causal ones `joint-minus-marginal`: the likelihood of the

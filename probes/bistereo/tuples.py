@@ -52,6 +52,8 @@ COMPLETE = "`prejudge tuples complete FILE` drafts missing columns for you to ch
 class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
     """Parameters of `bistereo-tuples`."""
 
+    option_effects = {"data": "file"}
+
     asking: Literal["likelihood", "generate"] = "likelihood"
     """`likelihood`: the likelier D, as in the paper; `generate`: the model writes D."""
     data: str | None = None

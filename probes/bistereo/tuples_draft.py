@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
 from ..shared.sampling import ensure_drawable
@@ -56,6 +56,8 @@ _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s*")
 
 class TuplesDraftOptions(Options, frozen=True, kw_only=True):
     """Parameters of `bistereo-tuples-draft`."""
+
+    option_effects = harmless("society dimensions terms")
 
     society: str = "India"
     """The society whose stereotypes are drafted."""

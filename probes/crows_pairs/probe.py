@@ -28,6 +28,8 @@ FACTORS = ("pair", "side", *CELL)
 class CrowsOptions(PairOptions, frozen=True, kw_only=True):
     """Parameters of `crows-pairs`."""
 
+    option_effects = {"data": "file"}
+
     data: str | None = None
     """The published CSV file, or one with its columns. Needed to ask a model."""
     unit: Unit = "token"

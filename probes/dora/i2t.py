@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Options, Probe, Stage, Trial
+from ...core.contracts import Options, Probe, Stage, Trial, harmless
 from ...core.contracts.records import Scalar
 from .assessment import assess
 from .associations import Associations
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 class DoraI2TOptions(DrawingOptions, frozen=True, kw_only=True):
     """Parameters of `dora-i2t`."""
+
+    option_effects = {
+        "images": "file",
+        **harmless("settings"),
+    }
 
     images: str | None = None
     """A folder with `metadata.csv` (columns `file`, `descriptor`, `dimension`), or that file; None: drawn images."""

@@ -13,7 +13,7 @@ from typing import ClassVar, cast
 import msgspec
 import polars as pl
 
-from ...core.contracts import Stage, Trial, Unreadable
+from ...core.contracts import Stage, Trial, Unreadable, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
@@ -37,6 +37,8 @@ _LOOKED: dict[str, bool] = {}
 
 class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
     """Parameters of the studies that draw."""
+
+    option_effects = harmless("numbers")
 
     numbers: tuple[str, ...] = T2I_SETTINGS
     """Settings of the drawings: `singular`, `plural`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from ...core.contracts import Options
+from ...core.contracts import Options, harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Sampling
 from ..shared.sampling import ensure_drawable
@@ -18,6 +18,11 @@ Modality = Literal["t2t", "t2i", "i2t"]
 
 class DoraOptions(Options, frozen=True, kw_only=True):
     """Parameters of every `dora-*` study."""
+
+    option_effects = {
+        "data": "file",
+        **harmless("dimensions sentiment_labels toxic_label"),
+    }
 
     data: str | None = None
     """Your own descriptors: a CSV file, or the folder of the authors' lists; None: the project's 406."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
 from .assessment import assess
@@ -31,6 +31,8 @@ INSTRUCTION = "Complete the sentence with one word that begins with the letter s
 
 class DoraT2TOptions(DoraOptions, frozen=True, kw_only=True):
     """Parameters of `dora-t2t`."""
+
+    option_effects = harmless("settings letters instruction")
 
     settings: tuple[str, ...] = T2T_SETTINGS
     """`singular`, `plural`, `adjective`, `noun`, `verb`."""

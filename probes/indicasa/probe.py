@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import Identity, Imported, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Identity, Imported, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import DataError, UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyResponse,
@@ -42,6 +42,13 @@ CELL = ("prompt", "source", "category", "direction")
 
 class IndiCASAOptions(Options, frozen=True, kw_only=True):
     """Parameters of `indicasa`."""
+
+    option_effects = {
+        "data": "file",
+        "truths": "file",
+        "confusion": "file",
+        **harmless("categories published_model"),
+    }
 
     data: str | None = None
     """A file in the format of the authors' `Masked_IndiBias.csv`; None: twenty example prompts."""

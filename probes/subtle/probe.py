@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from ...core.contracts import Imported, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Imported, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import DataError, UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -45,6 +45,11 @@ RESCUED = "rescued"
 
 class SubtleOptions(Options, frozen=True, kw_only=True):
     """Parameters of `subtle`."""
+
+    option_effects = {
+        "data": "file",
+        **harmless("domains pronouns published_model"),
+    }
 
     direction: Literal["sai", "asa"] = "sai"
     """`sai`: a stimulus is given and an attribute chosen; `asa`: the other way round."""

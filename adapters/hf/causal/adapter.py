@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import msgspec
 import numpy as np
 
+from ....core.contracts import harmless
 from ....core.contracts.adapter import Level
 from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import (
@@ -44,6 +45,10 @@ _MORE = (SETTINGS, "chat_template*")
 
 class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-causal`."""
+
+    option_effects = harmless(
+        "system_prompt max_new_tokens chat answer_room think_tags chat_template_kwargs refusal_rule"
+    )
 
     system_prompt: str | None = None
     """Text before every prompt: as system message, or in front of a plain text."""

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import msgspec
 import numpy as np
 
+from ....core.contracts import harmless
 from ....core.contracts.errors import ModelError
 from ....core.contracts.model_files import ModelFiles
 from ....core.contracts.records import Classification, Classify, Usage
@@ -27,6 +28,8 @@ NAMING = Naming("hf-classifier", "1")
 
 class HFClassifierOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-classifier`."""
+
+    option_effects = harmless("multi_label truncate")
 
     multi_label: bool | None = None
     """True: labels are independent (a sigmoid each). False: exactly one is right (softmax). None: as in the model's

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 
+from ....core.contracts import OptionEffect, harmless
 from ....core.contracts.errors import MissingExtraError, ModelError, PermanentError
 from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Embed, Embedding, Scalar, Usage
@@ -17,7 +18,8 @@ from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, not_finite, too_large
 from ..classifier.passes import Row
 from ..loading import compile_model
-from .files import MODULES, find_encoder
+from .allowed import MODULES
+from .files import find_encoder, strange_in
 from .model import Encoder, EncoderScorer, check_prompt, count_tokens, load_encoder
 
 NAMING = Naming("hf-encoder", "1")
@@ -27,12 +29,21 @@ EXTRA = "encoder"
 class HFEncoderOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-encoder`; its directories are those saved by sentence-transformers."""
 
+    option_effects = harmless("normalize prompt_name truncate")
+
     normalize: bool = False
     """Scale every vector to length 1."""
     prompt_name: str | None = None
     """Name of the model's prompt to put before every text; None takes the model's default, if it has one."""
     truncate: bool = False
     """Cut texts that are too long at their end instead of refusing them."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do, and what the modules of a model on this machine would."""
+        yield from super().list_effects()
+        for named in strange_in(self.model) if not self.trust_remote_code else ():
+            says = f"imports the class {named}, which {MODULES} of {self.model!r} names"
+            yield OptionEffect("code", "model", self.model, says, "trust_remote_code is not set")
 
 
 class _Engine(NamedTuple):

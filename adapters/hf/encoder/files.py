@@ -17,20 +17,11 @@ import msgspec
 from ....core.contracts.errors import ModelLoadError
 from ..files import CONFIG, digest_files, model_files, read_config
 from ..hub import download, download_file, one_line, pin_file
+from .allowed import MODULES, Module, strange_classes, strange_settings
 
-MODULES = "modules.json"
 SETTINGS = "config_sentence_transformers.json"
-OWN = "sentence_transformers."
 READ = (".json", ".txt", ".model", ".jinja", ".safetensors")
 PICKLED = (".bin", ".pt", ".pth", ".pkl")
-
-
-class Module(msgspec.Struct, frozen=True):
-    """One module of the chain, as `modules.json` names it."""
-
-    type: str
-    path: str
-    """Its folder, inside the model's; empty for the model's own."""
 
 
 class EncoderSource(msgspec.Struct, frozen=True):
@@ -99,8 +90,10 @@ def encoder_files(folder: Path, source: EncoderSource) -> list[Path]:
     """List the files of `folder` that change the model's answers: its own settings and those of every module.
 
     Raises:
-        ModelLoadError: a module lacks its files, or has only weights that may not be read.
+        ModelLoadError: a module lacks its files, has only weights that may not be read, or names code.
     """
+    if not source.trust_remote_code and (strange := list(strange_settings(folder, source.modules))):
+        raise _own_code(source.name, strange[0])
     kept = {path for path in (folder / MODULES, folder / SETTINGS) if path.is_file()}
     for module in source.modules:
         place = folder / module.path
@@ -130,6 +123,16 @@ def _readable(there: list[Path], source: EncoderSource) -> Iterable[Path]:
     yield from pickled
 
 
+def strange_in(model: str) -> list[str]:
+    """Return the classes that the files of a model on this machine name and that are not allowed."""
+    folder = Path(model).expanduser()
+    try:
+        modules = _read_modules(folder / MODULES, model, trusted=True) if (folder / MODULES).is_file() else ()
+    except ModelLoadError:
+        return []  # loading reports it
+    return [*strange_classes(modules), *strange_settings(folder, modules)]
+
+
 def _read_modules(path: Path, name: str, trusted: bool) -> tuple[Module, ...]:
     try:
         modules = msgspec.json.decode(path.read_bytes(), type=tuple[Module, ...])
@@ -142,13 +145,17 @@ def _read_modules(path: Path, name: str, trusted: bool) -> tuple[Module, ...]:
             raise ModelLoadError(
                 f"{MODULES} of {name!r} names a folder outside the model: {module.path!r}.", code="model.config"
             )
-        if not module.type.startswith(OWN) and not trusted:
-            raise ModelLoadError(
-                f"model {name!r} contains its own code ({module.type}), which does not run without permission. "
-                "Read it, then set trust_remote_code = true.",
-                code="model.own-code",
-            )
+    if not trusted and (strange := strange_classes(modules)):
+        raise _own_code(name, strange[0])
     return modules
+
+
+def _own_code(name: str, named: str) -> ModelLoadError:
+    return ModelLoadError(
+        f"model {name!r} names a class that is none of sentence-transformers' own modules ({named}), which does not "
+        "run without permission. Read its code, then set trust_remote_code = true.",
+        code="model.own-code",
+    )
 
 
 def read_prompts(folder: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
+from ....core.contracts import harmless
 from ....core.contracts.adapter import Level
 from ....core.contracts.errors import ModelError
 from ....core.contracts.model_files import ModelFiles, Recognised
@@ -40,6 +41,8 @@ KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind:
 
 class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-vlm`. The token budget counts questions, without their image."""
+
+    option_effects = harmless("answer_room think_tags chat_template_kwargs refusal_rule")
 
     batch_items: Positive = 512
     """Maximum number of requests per call; those about one image share it. On CUDA it grows with the passes."""

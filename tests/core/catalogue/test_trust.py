@@ -12,17 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 import prejudge
-from prejudge.core.catalogue.plugins import BUILT_IN, load_target
 from prejudge.core.catalogue.registry import parse_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import (
-    _KEY,
-    CODE,
-    built_in_registry,
     config_folder,
     load_registry,
     read_candidate,
@@ -92,7 +87,7 @@ def refused(done: Done | subprocess.CompletedProcess[str]) -> str:
 
 def wants(text: str) -> list[str]:
     Path("registry.toml").write_text(text, "utf-8")
-    return wants_of(read_candidate(Path("registry.toml")))
+    return [want.sentence for want in wants_of(read_candidate(Path("registry.toml")))]
 
 
 def stealing(stranger: Listener, **settings: object) -> str:
@@ -191,8 +186,8 @@ def test_code_in_the_folder_is_not_run(clone, monkeypatch):
         ('[studies.subtle-sai]\nprobe = "subtle"\nmetrics = { subtle = {} }', "study 'subtle-sai' takes the place"),
         ('[adapters.simulated]\ntarget = "a:B"', "runs Python code: a:B"),
         ('[models.x]\nadapter = "somebodys"', "'somebodys'"),
-        ('[models.x]\nadapter = "openai"\nsettings = { model = "gpt-4o" }', "default address"),
-        ('[models.x]\nadapter = "openai"\nsettings = { model = "m", api_key_env = "" }', "default address"),
+        ('[models.x]\nadapter = "openai"\nsettings = { model = "gpt-4o" }', "own address"),
+        ('[models.x]\nadapter = "openai"\nsettings = { model = "m", api_key_env = "" }', "own address"),
         *(
             (
                 f'[models.x]\nadapter = "openai"\nsettings = {{ model = "m", api_key_env = "", base_url = {url!r} }}',
@@ -219,9 +214,9 @@ def test_code_in_the_folder_is_not_run(clone, monkeypatch):
             )
             for key in ('api_key_env = "HOME"', 'api_key_env = "OPENAI_API_KEY"', 'api_key_file = "./k"')
         ),
-        ('[models.x]\nadapter = "hf-causal"\nsettings = { model = "./m", trust_remote_code = true }', "run code"),
-        ('[models.x]\nadapter = "hf-causal"\nsettings = { model = "a/b", trust_remote_code = 1 }', "run code"),
-        ('[models.x]\nadapter = "hf-encoder"\nsettings = { model = "./m", allow_pickle = true }', "run code"),
+        ('[models.x]\nadapter = "hf-causal"\nsettings = { model = "./m", trust_remote_code = true }', "lets code run"),
+        ('[models.x]\nadapter = "hf-causal"\nsettings = { model = "a/b", trust_remote_code = 1 }', "lets code run"),
+        ('[models.x]\nadapter = "hf-encoder"\nsettings = { model = "./m", allow_pickle = true }', "lets code run"),
         *(
             (f'[models.x]\nadapter = "hf-masked"\nsettings = {{ model = {path!r} }}', "outside")
             for path in ("/etc", "~/.ssh", "../other", "./a/../../other", "a\\\\..\\\\..\\\\b", "..")
@@ -230,9 +225,9 @@ def test_code_in_the_folder_is_not_run(clone, monkeypatch):
         ('[models.x]\nadapter = "hf-masked"\nsettings = { model = "package:prejudge/../x" }', "another package"),
         ('[models.x]\nadapter = "hf-masked"\nsettings = { model = "package:prejudgement/x" }', "another package"),
         ('[studies.s]\nprobe = "subtle"\nmetrics = {}\noptions = { data = "/etc/passwd" }', "outside"),
-        ('[studies.s]\nprobe = "subtle"\nmetrics = { subtle = { x = ["../x"] } }', "outside"),
+        ('[studies.s]\nprobe = "dora-t2t"\nmetrics = { dora-associations = { human = "../x" } }', "outside"),
         ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "gpt-4o" }', "asks 'gpt-4o' as judge"),
-        ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "openai:gpt-4o" }', "default address"),
+        ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "openai:gpt-4o" }', "own address"),
         ('[studies.s]\nprobe = "subtle"\nmetrics = {}\nroles = { judge = "hf-causal:/etc" }', "outside"),
     ],
 )
@@ -287,7 +282,7 @@ def test_links_that_lead_out_need_trust(clone, tmp_path):
     (private / "registry.toml").write_text(text.replace("MODEL", "./model.safetensors"))
     (clone / "registry.toml").unlink()
     (clone / "registry.toml").symlink_to(private / "registry.toml")
-    assert any("is a link" in want for want in wants_of(read_candidate(Path("registry.toml"))))
+    assert any("is a link" in want.says for want in wants_of(read_candidate(Path("registry.toml"))))
 
 
 def test_folder_with_a_hub_name_is_not_read_for_a_built_in_model(clone):
@@ -300,25 +295,6 @@ def test_named_file_needs_no_trust(clone):
     Path("mine.toml").write_text('[models.gpt-4o]\nadapter = "simulated"\n')
     assert load_registry("mine.toml").models["gpt-4o"].adapter == "simulated"
     assert not (clone.parent / "config").exists()
-
-
-REMOTE = ("openai", "openai-responses", "anthropic", "gemini", "bedrock", "any-llm")
-
-
-def test_every_setting_with_an_address_a_key_or_code_is_known_by_its_name():
-    found = {"url": set(), "key": set(), "code": set()}
-    for name, adapter in built_in_registry().adapters.items():
-        for field in msgspec.structs.fields(load_target(adapter.target, BUILT_IN).options):
-            kind = "url" if field.name.endswith("url") else "key" if _KEY.search(field.name) else None
-            kind = "code" if field.name in CODE else kind
-            if kind is not None:
-                found[kind].add((name, field.name))
-            # Whatever else is called like one of these needs a rule.
-            if any(part in field.name for part in ("address", "host", "proxy", "endpoint", "env", "code", "pickle")):
-                assert kind or field.name == "endpoint", (name, field.name)
-    assert found["url"] == {(name, "base_url") for name in REMOTE}
-    assert found["key"] == {(name, field) for name in REMOTE for field in ("api_key_env", "api_key_file")}
-    assert {name for name, _ in found["code"]} >= {"hf-masked", "hf-causal", "hf-encoder", "hf-vlm", "hf-classifier"}
 
 
 def test_configuration_is_never_in_the_working_directory(tmp_path):

@@ -6,6 +6,8 @@ import prejudge
 class EchoOptions(prejudge.Options, frozen=True, kw_only=True):
     """The settings of a model."""
 
+    option_effects = prejudge.harmless("model")
+
     model: str = "echo"
 
 
