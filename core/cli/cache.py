@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,6 @@ from zipfile import is_zipfile
 import click
 from rich.table import Table
 
-from ..contracts.errors import UsageError
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.batches import Batches
 from ..store.checks import Checks, secrets_in
@@ -27,14 +25,13 @@ from ..store.urls import option_words
 from .batches import batches
 from .bundles import export, import_, merge_
 from .completing import complete_run
+from .heads import SHORTEST, Heads
 from .outlet import echo
 from .shared import ensure_there, processes_option, store_option
 from .terminal import terminal
 
 SHOWN = 1_000
 """Number of problems that `verify` lists; the rest are counted."""
-SHORTEST = 16
-"""Minimum number of digits of a head, 64 bits."""
 
 
 @click.group()
@@ -69,10 +66,16 @@ def stats(store: str) -> None:
 
 
 @cache.command()
-@click.option("--head", "heads", multiple=True, metavar="HEX", help="A head that you kept: is it here? Repeatable.")
+@click.option(
+    "--head",
+    "kept",
+    multiple=True,
+    metavar="HEX",
+    help="Check whether the store still contains this head, and those of the runs that asked its answers. Repeatable.",
+)
 @processes_option
 @store_option
-def verify(store: str, heads: tuple[str, ...], processes: int) -> int:
+def verify(store: str, kept: tuple[str, ...], processes: int) -> int:
     """Check that everything in the store is as it was written. Exit code 1 if something is not.
 
     Derives every key, and the digest of every answer, trial, run and image, again, and names each damaged row. Whoever
@@ -103,8 +106,9 @@ def verify(store: str, heads: tuple[str, ...], processes: int) -> int:
         echo(f"Note: {note}")
     if wrong:
         echo(f"Repair what a bundle or another store still has: prejudge cache repair --from FILE{option_words(store)}")
-    lacks = [head for head in heads if not _is_there(head, checks.heads, wrong > 0)]
-    return 1 if wrong or lacks else 0
+    heads = Heads(checks)
+    failed = [head for head in kept if not _say_head(head, heads, damaged=wrong > 0)]
+    return 1 if wrong or failed else 0
 
 
 def _line(problem: Problem) -> str:
@@ -112,16 +116,16 @@ def _line(problem: Problem) -> str:
     return f"{problem.where}: {problem.problem} [{problem.table}.{problem.field}{key}]"
 
 
-def _is_there(head: str, heads: Mapping[str, bytes], damaged: bool) -> bool:
-    """Say which runs have a head, and return whether one has."""
-    digits = head.strip().lower()
-    if len(digits) < SHORTEST or set(digits) - set("0123456789abcdef"):
-        raise UsageError(f"{head!r} is no head: give at least {SHORTEST} hexadecimal digits.", code="store.head")
-    named = [name for name, found in heads.items() if found.hex().startswith(digits)]
-    found = f"run {', '.join(named)}" if named else "no sound run of this store has it"
-    doubt = "; its trials are sound, but what is named above may be an answer of it" if named and damaged else ""
-    echo(f"Head {digits[:SHORTEST]}: {found}{doubt}")
-    return bool(named)
+def _say_head(head: str, heads: Heads, *, damaged: bool) -> bool:
+    """Say which runs have a head, and which asked their answers; return whether all are here as they were."""
+    names = heads.named(head)
+    found = f"run {', '.join(names)}" if names else "no sound run of this store has it"
+    doubt = "; its trials are sound, but what is named above may be an answer of it" if names and damaged else ""
+    echo(f"Head {head.strip().lower()[:SHORTEST]}: {found}{doubt}")
+    findings = [finding for name in names for finding in heads.followed(name)]
+    for finding in findings:
+        echo(f"  {finding.line}")
+    return bool(names) and not any(finding.wrong for finding in findings)
 
 
 @cache.command("repair")

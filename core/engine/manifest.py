@@ -30,7 +30,9 @@ from ..contracts.inputs import file_bytes
 from ..contracts.places import Places
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
+from ..contracts.words import counted
 from ..store import RunRow, Store, list_runs
+from ..store.earlier_answers import EarlierAnswers
 from ..store.reading import damaged
 from .batch.options import BatchOptions, BatchRecord
 from .ending import Ending
@@ -51,6 +53,8 @@ KNOWN = ("input_tokens", "output_tokens", "cost")
 """Counts that are summed too, but are unknown if the count of any answer is unknown."""
 
 
+SHOWN_RUNS, SHOWN_DIGITS = 3, 16
+"""Earlier runs, and digits of their heads, that a sentence shows."""
 _REPEATED = re.compile(r'"repeated":"(?!")')
 
 
@@ -105,6 +109,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Outcomes whose stored answers this run asked anew."""
     renewed: dict[str, int] = {}
     """Trials whose answer was asked for, by this run or an earlier one, because the answer before had this outcome."""
+    earlier: EarlierAnswers | None = None
+    """The answers that earlier runs asked; None: the run asked all its answers itself."""
     batch: BatchOptions | None = None
     """How the run asks in batches; None: by single calls."""
     ending: Ending | None = None
@@ -185,6 +191,35 @@ def handed_on(manifest: Manifest) -> Manifest:
 def in_words(options: Mapping[str, Any]) -> str:
     """Format options as `name = value`."""
     return ", ".join(f"{name} = {value}" for name, value in options.items())
+
+
+def earlier_words(manifest: Manifest) -> str:
+    """Return which answers of a run were asked by earlier runs, as sentences; empty if it asked them all."""
+    if (earlier := manifest.earlier) is None:
+        return ""
+    sentences = [
+        f"{run.answers:,} of {counted(earlier.answers, 'answer')} from the run {run.run}, "
+        + (f"head {run.head[:SHOWN_DIGITS]}." if run.head else "which had no head yet.")
+        for run in earlier.runs[:SHOWN_RUNS]
+    ]
+    if more := earlier.runs[SHOWN_RUNS:]:
+        sentences.append(f"{sum(run.answers for run in more):,} from {counted(len(more), 'other run')}.")
+    if earlier.of_no_run:
+        sentences.append(f"{earlier.of_no_run:,} are older than this run, and no other run of its store used them.")
+    return " ".join(sentences)
+
+
+def with_removed(before: EarlierAnswers | None, now: EarlierAnswers | None) -> EarlierAnswers | None:
+    """Return where the answers of a resumed run come from, with the runs that were removed from the store since."""
+    if before is None or now is None:
+        return now
+    present, of_no_run = {run.run for run in now.runs}, now.of_no_run
+    removed = []
+    for run in before.runs:
+        if run.run not in present and (answers := min(run.answers, of_no_run)):
+            removed.append(msgspec.structs.replace(run, answers=answers))
+            of_no_run -= answers
+    return EarlierAnswers(now.answers, (*now.runs, *removed), of_no_run)
 
 
 def set_settings(adapter: ModelAdapter) -> dict[str, Scalar]:

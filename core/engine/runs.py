@@ -33,6 +33,7 @@ from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
+from ..store.earlier_answers import EarlierAnswers, earlier_answers
 from ..store.reading import TIMED
 from ..workers.options import WorkerOptions
 from ..workers.remote import open_adapters
@@ -61,6 +62,7 @@ from .manifest import (
     find_earlier,
     new_name,
     set_settings,
+    with_removed,
 )
 from .observations import observe_stage
 from .progress import Progress, Silent
@@ -288,9 +290,14 @@ class _Run:
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
         notes = (*(_told(*item) for item in self.notes.items()), *_estimated(self.records))
-        renewed = renewed_answers(self.store, run_id)
         base = msgspec.structs.replace(
-            base, stages=self.records, integrity=self.integrity, notes=notes, renewed=renewed, ending=self._ending
+            base,
+            stages=self.records,
+            integrity=self.integrity,
+            notes=notes,
+            renewed=renewed_answers(self.store, run_id),
+            earlier=self._earlier_answers(run_id),
+            ending=self._ending,
         )
         before, manifest = self.before, encode(base)
         if self.called or before is None:
@@ -299,6 +306,13 @@ class _Run:
         if before.done and state == "finished":
             manifest = before.row.own.encode()
         self.store.end_run(run_id, state, manifest, before.row.finished)
+
+    def _earlier_answers(self, run_id: int) -> EarlierAnswers | None:
+        resumed, counts = self.before is not None, [record.counts for record in self.records.values()]
+        if not resumed and not any(count.get("cached") for count in counts):
+            return None  # nothing was taken from the store: no need to search it
+        now = earlier_answers(self.store, run_id)
+        return now if self.before is None else with_removed(self.before.manifest.earlier, now)
 
     async def _stages(self, ledger: Ledger) -> None:
         stages = self.instrument.stages()
