@@ -18,7 +18,7 @@ from ..shared.torch import DType, choose_device, float32_products, release_memor
 from .checkpoint import base_of, local_files, misfit, recognised
 from .files import Source, find_source
 from .load import Kind, check_kind
-from .loading import Attention, Loading, Placing, loading_settings, plan_loading
+from .loading import Attention, Loading, Placing, label, loading_settings, plan_loading
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 E = TypeVar("E")
@@ -141,8 +141,9 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
         self.identity = Identity(
             adapter=naming.adapter,
             version=naming.version,
-            model=source.name,
+            model=label(source.name, self._loading),
             digest=source.digest,
+            pinned=True,
             settings={
                 **loading_settings(options, self._loading, source.config),
                 "trust_remote_code": options.trust_remote_code,

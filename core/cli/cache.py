@@ -19,6 +19,7 @@ from ..store.checks import Checks, secrets_in
 from ..store.exchange_checks import Problem
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
+from ..store.reading import model_names
 from ..store.repair import repair
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
@@ -48,7 +49,7 @@ for command in (export, import_, merge_, batches):
 def stats(store: str) -> None:
     """Count the rows of each table, and the exchanges by model, operation and status."""
     with Store(store, writable=False) as opened:
-        counts, models = statistics(opened), exchanges_by_model(opened)
+        counts, models, named = statistics(opened), exchanges_by_model(opened), model_names(opened)
     console = terminal()
     console.print(", ".join(f"{name}: {count:,}" for name, count in counts.items()))
     table = Table("model", "adapter", "identity", "operation", "status")
@@ -56,7 +57,7 @@ def stats(store: str) -> None:
     for identity, operation, status, count in models:
         try:
             parts = json.loads(identity)
-            names = parts["model"], parts["adapter"]
+            names = parts["model"] or ", ".join(named.get(identity, ())) or parts["digest"][:19], parts["adapter"]
         except (ValueError, TypeError, KeyError, RecursionError):
             names = "damaged", "damaged"  # `cache verify` names it
         # Two settings of one model have the same digest of the weights, so the settings are shown too.

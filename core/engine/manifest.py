@@ -25,6 +25,7 @@ from ..catalogue.certificates import Calibrated
 from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
+from ..contracts.canonical import identity_digest
 from ..contracts.errors import DataError
 from ..contracts.inputs import file_bytes
 from ..contracts.places import Places
@@ -311,11 +312,12 @@ def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None
 
 def drawn_alike(store: Store, name: str, identity: Identity) -> str:
     """Return why stored answers of a model are no draws; empty unless another run than `name` recorded that."""
+    digest = identity_digest(identity)
     for row in list_runs(store):
         if row.name == name or not _REPEATED.search(row.manifest):
             continue
         manifest = manifest_of(row)
-        roles = [role for role, own in manifest.identities.items() if own == identity]
+        roles = [role for role, own in manifest.identities.items() if identity_digest(own) == digest]
         if roles and any(found.repeated for found in manifest.integrity.values()):
             return f"answers of the run {row.name}, whose canary gave one answer"
     return ""
