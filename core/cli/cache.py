@@ -25,7 +25,7 @@ from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
 from .batches import batches
 from .bundles import export, import_, merge_
-from .completing import complete_run
+from .completing import complete_file, complete_run
 from .heads import SHORTEST, Heads
 from .outlet import echo
 from .shared import ensure_there, processes_option, store_option
@@ -74,14 +74,23 @@ def stats(store: str) -> None:
     metavar="HEX",
     help="Check whether the store still contains this head, and those of the runs that asked its answers. Repeatable.",
 )
+@click.option(
+    "--signed-by",
+    "signers",
+    default=None,
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Check that the runs of --head, or else all, are signed by somebody in this file of allowed signers, as git "
+    "has it.",
+)
 @processes_option
 @store_option
-def verify(store: str, kept: tuple[str, ...], processes: int) -> int:
+def verify(store: str, kept: tuple[str, ...], signers: str | None, processes: int) -> int:
     """Check that everything in the store is as it was written. Exit code 1 if something is not.
 
     Derives every key, and the digest of every answer, trial, run and image, again, and names each damaged row. Whoever
     can write to the store can also make the digests anew: against that, compare a run's head (--head) with one that
-    was kept elsewhere, such as in a paper.
+    was kept elsewhere, such as in a paper, or have it signed (`prejudge run --sign`, --signed-by).
     """
     wrong = 0
     with Store(store, writable=False) as opened:
@@ -89,7 +98,10 @@ def verify(store: str, kept: tuple[str, ...], processes: int) -> int:
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
                 echo(_line(problem))
-        held = secrets_in(opened)
+        held, heads = secrets_in(opened), Heads(checks)
+        names = [name for head in kept for name in heads.named(head)]
+        # A head that is not here has no run, and must not stand for all.
+        signed = [] if signers is None or (kept and not names) else list(heads.signed(opened, names, signers))
     if wrong > SHOWN:
         echo(f"... and {wrong - SHOWN:,} more.")
     counts = checks.counts
@@ -107,9 +119,10 @@ def verify(store: str, kept: tuple[str, ...], processes: int) -> int:
         echo(f"Note: {note}")
     if wrong:
         echo(f"Repair what a bundle or another store still has: prejudge cache repair --from FILE{option_words(store)}")
-    heads = Heads(checks)
     failed = [head for head in kept if not _say_head(head, heads, damaged=wrong > 0)]
-    return 1 if wrong or failed else 0
+    for finding in signed:
+        echo(finding.line)
+    return 1 if wrong or failed or any(finding.failed for finding in signed) else 0
 
 
 def _line(problem: Problem) -> str:
@@ -126,7 +139,7 @@ def _say_head(head: str, heads: Heads, *, damaged: bool) -> bool:
     findings = [finding for name in names for finding in heads.followed(name)]
     for finding in findings:
         echo(f"  {finding.line}")
-    return bool(names) and not any(finding.wrong for finding in findings)
+    return bool(names) and not any(finding.failed for finding in findings)
 
 
 @cache.command("repair")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from functools import partial
 
 import pytest
@@ -10,10 +12,13 @@ from prejudge.core.store import get_run
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.evidence import seal
 from prejudge.core.store.prune import PruneOptions, prune
+from prejudge.core.store.signatures import sign_run
 from prejudge.core.store.store import Store
 from prejudge.core.store.unbundle import Bundle, import_bundle
 
 from ...command import call
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen (openssh-client)")
 
 
 @pytest.fixture
@@ -79,3 +84,53 @@ def test_run_of_equal_head_is_not_its_own_source(verify, store, run_study):
     assert "with this head" in verify(head(store, second)).stdout
     prune(store, get_run(store, first), PruneOptions())
     assert "not in this store" in verify(head(store, second)).stdout
+
+
+@pytest.fixture
+def signers(tmp_path):
+    """Return a function that makes the key of a person, and gives it with a list of that person alone."""
+
+    def make(name):
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(tmp_path / name)]
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+        (tmp_path / f"only-{name}").write_text(f"{name} {(tmp_path / f'{name}.pub').read_text('ascii')}", "ascii")
+        return str(tmp_path / name), f"only-{name}"
+
+    return make
+
+
+@needs_ssh
+def test_signers_of_runs_and_of_those_before_them_are_told(tmp_path, store, place, chain, signers):
+    first, second, third = chain
+    alice, only_alice = signers("alice")
+    sign_run(store, get_run(store, third), alice)
+    check = partial(call, tmp_path, "cache", "verify", "--store", place, "--signed-by", only_alice)
+    done = check("--head", head(store, third))
+    lines = [line for line in done.stdout.splitlines() if line.startswith("Run ")]
+    assert done.returncode == 1 and f"Run {third}: signed by alice" in lines[0]
+    assert sum("[signature.missing]" in line for line in lines) == 2
+    for name in (first, second):
+        sign_run(store, get_run(store, name), alice)
+    for words in (["--head", head(store, third)], []):
+        done = check(*words)
+        assert done.returncode == 0 and done.stdout.count("signed by alice") == 3
+    assert check("--head", "0" * 64).returncode == 1
+
+
+@needs_ssh
+def test_damaged_run_has_no_signature_that_holds(tmp_path, store, place, chain, signers):
+    alice, only_alice = signers("alice")
+    for name in chain:
+        sign_run(store, get_run(store, name), alice)
+    with store.writing() as connection:
+        run = get_run(store, chain[2])
+        connection.exec_driver_sql(f"UPDATE run_trial SET factors = '{{}}' WHERE run_id = {run.id} AND ordinal = 9")
+    done = call(tmp_path, "cache", "verify", "--store", place, "--signed-by", only_alice)
+    assert done.returncode == 1 and done.stdout.count("signed by alice") == 2 and "no signature holds" in done.stdout
+
+
+def test_list_of_signers_that_is_not_there_is_named(tmp_path, store, place, chain):
+    with store.writing() as connection:
+        connection.exec_driver_sql("INSERT INTO signature (run_id, statement, signature) SELECT id, 's', 'x' FROM run")
+    done = call(tmp_path, "cache", "verify", "--store", place, "--signed-by", "none")
+    assert done.returncode == 2 and "none" in done.stderr
