@@ -96,6 +96,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refresh: tuple[Outcome, ...] = ()
     """Stored answers to ask anew: `unreadable`, `refused`, `filtered`, `empty`. The report says that they were chosen
     by their outcome."""
+    sign: str | None = None
+    """The path of an SSH key, with which the finished run is signed."""
     progress: Progress | None = None
     max_requests: int | None = None
     """Stop with `BudgetError` after this many requests. All answers are stored, and the next run uses them."""
@@ -142,6 +144,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return RunOptions(
             mode=self.mode,
             refresh=self.refresh,
+            sign=self.sign,
             caps=self.caps,
             keep_going=self.keep_going,
             accept_repeats=self.accept_repeats,

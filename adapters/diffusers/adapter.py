@@ -169,12 +169,13 @@ def _identity(options: DiffusersOptions, recipe: Recipe) -> Identity:
     return Identity(
         adapter="diffusers",
         version=VERSION,
-        model=recipe.source.name,
+        model=recipe.source.name if recipe.vae is None else f"{recipe.source.name} with {recipe.vae.name}",
         digest=recipe.source.digest,
+        pinned=True,
         settings={
             "dtype": options.dtype,
             "scheduler": options.scheduler,
-            "vae": None if recipe.vae is None else f"{recipe.vae.name}@{recipe.vae.digest}",
+            "vae": None if recipe.vae is None else recipe.vae.digest,
             "steps": options.steps,
             "guidance": options.guidance,
             "prompt_suffix": options.prompt_suffix,

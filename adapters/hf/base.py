@@ -19,7 +19,7 @@ from .checkpoint import PEFT, base_of, local_files, misfit, recognised
 from .code import code_effects
 from .files import Source, find_source
 from .load import Kind, check_kind
-from .loading import BITSANDBYTES, Attention, Loading, Placing, loading_settings, plan_loading
+from .loading import BITSANDBYTES, Attention, Loading, Placing, label, loading_settings, plan_loading
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 E = TypeVar("E")
@@ -166,8 +166,9 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
         self.identity = Identity(
             adapter=naming.adapter,
             version=naming.version,
-            model=source.name,
+            model=label(source.name, self._loading),
             digest=source.digest,
+            pinned=True,
             settings={
                 **loading_settings(options, self._loading, source.config),
                 "trust_remote_code": options.trust_remote_code,

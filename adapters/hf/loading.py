@@ -98,10 +98,15 @@ def loading_settings(wanted: Wanted, loading: Loading, config: Mapping[str, Any]
     elif own := own_method(config):
         settings["quantization"] = f"checkpoint:{own}"
     if loading.peft is not None:
-        settings["peft"], settings["peft_digest"] = loading.peft.name, loading.peft.digest
+        settings["peft"] = loading.peft.digest
     if loading.compile:
         settings["compile"] = True
     return settings
+
+
+def label(name: str, loading: Loading) -> str:
+    """Return the name of a model for people, with that of the PEFT adapter in it."""
+    return name if loading.peft is None else f"{name} with {loading.peft.name}"
 
 
 def own_method(config: Mapping[str, Any]) -> str:

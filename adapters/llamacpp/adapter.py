@@ -102,6 +102,7 @@ class LlamaCpp(ThreadedAdapter):
             version=VERSION,
             model=self._source.name,
             digest=self._source.digest,
+            pinned=True,
             settings=_settings(options, self._source, self._format),
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)

@@ -104,6 +104,7 @@ class VLLM(ThreadedAdapter):
             version=VERSION,
             model=self._source.name,
             digest=self._source.digest,
+            pinned=True,
             settings={**self._style.settings(), **identity_settings(options, self._dtype, self._source)},
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)

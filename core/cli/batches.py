@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from ..catalogue.study import Catalogue
-from ..contracts.canonical import encode
+from ..contracts.canonical import encode_identity
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.words import counted
 from ..engine.foreign import ensure_own
@@ -87,7 +87,7 @@ async def _tell(catalogue: Catalogue, store: Store, book: Batches, row: BatchRow
     ensure_own(catalogue, store, manifest_of(get_run(store, row.run)), [row.name])
     adapter = catalogue.adapter(row.name)
     try:
-        if adapter.batch_api is None or encode(adapter.identity).decode() != book.identity(row):
+        if adapter.batch_api is None or encode_identity(adapter.identity).decode() != book.identity(row):
             raise UsageError(
                 f"the model {row.name!r} of the registry is not the one that the batch {row.id} was handed in for. "
                 "Name its registry with --registry.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,27 +13,26 @@ from zipfile import is_zipfile
 import click
 from rich.table import Table
 
-from ..contracts.errors import UsageError
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.batches import Batches
 from ..store.checks import Checks, secrets_in
 from ..store.exchange_checks import Problem
 from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
+from ..store.reading import model_names
 from ..store.repair import repair
 from ..store.unbundle import Bundle, import_bundle
 from ..store.urls import option_words
 from .batches import batches
 from .bundles import export, import_, merge_
-from .completing import complete_run
+from .completing import complete_file, complete_run
+from .heads import SHORTEST, Heads
 from .outlet import echo
 from .shared import ensure_there, processes_option, store_option
 from .terminal import terminal
 
 SHOWN = 1_000
 """Number of problems that `verify` lists; the rest are counted."""
-SHORTEST = 16
-"""Minimum number of digits of a head, 64 bits."""
 
 
 @click.group()
@@ -51,7 +49,7 @@ for command in (export, import_, merge_, batches):
 def stats(store: str) -> None:
     """Count the rows of each table, and the exchanges by model, operation and status."""
     with Store(store, writable=False) as opened:
-        counts, models = statistics(opened), exchanges_by_model(opened)
+        counts, models, named = statistics(opened), exchanges_by_model(opened), model_names(opened)
     console = terminal()
     console.print(", ".join(f"{name}: {count:,}" for name, count in counts.items()))
     table = Table("model", "adapter", "identity", "operation", "status")
@@ -59,7 +57,7 @@ def stats(store: str) -> None:
     for identity, operation, status, count in models:
         try:
             parts = json.loads(identity)
-            names = parts["model"], parts["adapter"]
+            names = parts["model"] or ", ".join(named.get(identity, ())) or parts["digest"][:19], parts["adapter"]
         except (ValueError, TypeError, KeyError, RecursionError):
             names = "damaged", "damaged"  # `cache verify` names it
         # Two settings of one model have the same digest of the weights, so the settings are shown too.
@@ -69,15 +67,30 @@ def stats(store: str) -> None:
 
 
 @cache.command()
-@click.option("--head", "heads", multiple=True, metavar="HEX", help="A head that you kept: is it here? Repeatable.")
+@click.option(
+    "--head",
+    "kept",
+    multiple=True,
+    metavar="HEX",
+    help="Check whether the store still contains this head, and those of the runs that asked its answers. Repeatable.",
+)
+@click.option(
+    "--signed-by",
+    "signers",
+    default=None,
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Check that the runs of --head, or else all, are signed by somebody in this file of allowed signers, as git "
+    "has it.",
+)
 @processes_option
 @store_option
-def verify(store: str, heads: tuple[str, ...], processes: int) -> int:
+def verify(store: str, kept: tuple[str, ...], signers: str | None, processes: int) -> int:
     """Check that everything in the store is as it was written. Exit code 1 if something is not.
 
     Derives every key, and the digest of every answer, trial, run and image, again, and names each damaged row. Whoever
     can write to the store can also make the digests anew: against that, compare a run's head (--head) with one that
-    was kept elsewhere, such as in a paper.
+    was kept elsewhere, such as in a paper, or have it signed (`prejudge run --sign`, --signed-by).
     """
     wrong = 0
     with Store(store, writable=False) as opened:
@@ -85,7 +98,10 @@ def verify(store: str, heads: tuple[str, ...], processes: int) -> int:
         for wrong, problem in enumerate(checks.problems(), start=1):
             if wrong <= SHOWN:
                 echo(_line(problem))
-        held = secrets_in(opened)
+        held, heads = secrets_in(opened), Heads(checks)
+        names = [name for head in kept for name in heads.named(head)]
+        # A head that is not here has no run, and must not stand for all.
+        signed = [] if signers is None or (kept and not names) else list(heads.signed(opened, names, signers))
     if wrong > SHOWN:
         echo(f"... and {wrong - SHOWN:,} more.")
     counts = checks.counts
@@ -103,8 +119,10 @@ def verify(store: str, heads: tuple[str, ...], processes: int) -> int:
         echo(f"Note: {note}")
     if wrong:
         echo(f"Repair what a bundle or another store still has: prejudge cache repair --from FILE{option_words(store)}")
-    lacks = [head for head in heads if not _is_there(head, checks.heads, wrong > 0)]
-    return 1 if wrong or lacks else 0
+    failed = [head for head in kept if not _say_head(head, heads, damaged=wrong > 0)]
+    for finding in signed:
+        echo(finding.line)
+    return 1 if wrong or failed or any(finding.failed for finding in signed) else 0
 
 
 def _line(problem: Problem) -> str:
@@ -112,16 +130,16 @@ def _line(problem: Problem) -> str:
     return f"{problem.where}: {problem.problem} [{problem.table}.{problem.field}{key}]"
 
 
-def _is_there(head: str, heads: Mapping[str, bytes], damaged: bool) -> bool:
-    """Say which runs have a head, and return whether one has."""
-    digits = head.strip().lower()
-    if len(digits) < SHORTEST or set(digits) - set("0123456789abcdef"):
-        raise UsageError(f"{head!r} is no head: give at least {SHORTEST} hexadecimal digits.", code="store.head")
-    named = [name for name, found in heads.items() if found.hex().startswith(digits)]
-    found = f"run {', '.join(named)}" if named else "no sound run of this store has it"
-    doubt = "; its trials are sound, but what is named above may be an answer of it" if named and damaged else ""
-    echo(f"Head {digits[:SHORTEST]}: {found}{doubt}")
-    return bool(named)
+def _say_head(head: str, heads: Heads, *, damaged: bool) -> bool:
+    """Say which runs have a head, and which asked their answers; return whether all are here as they were."""
+    names = heads.named(head)
+    found = f"run {', '.join(names)}" if names else "no sound run of this store has it"
+    doubt = "; its trials are sound, but what is named above may be an answer of it" if names and damaged else ""
+    echo(f"Head {head.strip().lower()[:SHORTEST]}: {found}{doubt}")
+    findings = [finding for name in names for finding in heads.followed(name)]
+    for finding in findings:
+        echo(f"  {finding.line}")
+    return bool(names) and not any(finding.failed for finding in findings)
 
 
 @cache.command("repair")

@@ -11,6 +11,7 @@ from ..answer import answer_of
 from ..catalogue.study import Catalogue
 from ..contracts import Estimate
 from ..contracts.errors import UsageError
+from ..engine.manifest import earlier_words
 from ..report.place import with_said
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
@@ -83,6 +84,8 @@ def show(scores: Scores, place: str = "") -> None:
         console.print(f"Run:    {scores.run.name}")
     if scores.manifest.head:
         console.print(f"Head:   {scores.manifest.head}", soft_wrap=True)
+    if earlier := earlier_words(scores.manifest):
+        console.print(f"Earlier answers: {earlier}", soft_wrap=True)
 
 
 def note_on_p(estimates: Iterable[Estimate]) -> str | None:

@@ -50,6 +50,7 @@ from .shared import (
     registry_option,
     run_argument,
     runs_option,
+    sign_option,
     store_option,
     study_options,
     until_options,
@@ -90,6 +91,7 @@ PENDING = 4
 @budget_options
 @workers_options
 @fault_options
+@sign_option
 @store_option
 @runs_option
 @registry_option
@@ -189,6 +191,7 @@ def _done(number: int, studies: Sequence[Study]) -> str:
 @budget_options
 @workers_options
 @fault_options
+@sign_option
 @store_option
 @runs_option
 @registry_option
@@ -226,7 +229,8 @@ def read_run_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
     faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
-    return RunOptions(caps=caps, longest_wait=where["max_wait"], workers=chosen_workers(where), **faults, **own)
+    shared = {"longest_wait": where["max_wait"], "workers": chosen_workers(where), "sign": where.get("sign")}
+    return RunOptions(caps=caps, **shared, **faults, **own)
 
 
 def _read_batch(where: Mapping[str, Any], *, chosen_now: bool) -> BatchOptions | None:
@@ -349,4 +353,5 @@ def ask(
 def _resume(run: str | None, where: Mapping[str, Any]) -> str:
     if run is None:
         return "No model was asked."
-    return f"All answers are stored. Resume with: prejudge resume {run}{again_words(where)}"
+    sign = f" --sign {shlex.quote(where['sign'])}" if where.get("sign") else ""
+    return f"All answers are stored. Resume with: prejudge resume {run}{sign}{again_words(where)}"

@@ -162,6 +162,14 @@ progress_option = click.option(
     show_default=True,
     help="Format of the progress on standard error. auto: bars on a terminal, otherwise lines.",
 )
+sign_option = click.option(
+    "--sign",
+    default=None,
+    metavar="KEY",
+    shell_complete=complete_file,
+    help="Sign the finished run with this SSH key: a secret key, or a public key whose secret the SSH agent holds. "
+    "`prejudge cache verify --signed-by` checks it.",
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 

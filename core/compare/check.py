@@ -10,7 +10,9 @@ import msgspec
 from ..catalogue.origins import changes
 from ..catalogue.study import Catalogue
 from ..contracts import Options
+from ..contracts.canonical import identity_digest
 from ..contracts.errors import UsageError
+from ..engine.manifest import Manifest
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
 
@@ -101,11 +103,15 @@ def _short(digests: Sequence[str]) -> str:
     return ", ".join(digest[:12] for digest in digests) or "none"
 
 
+def _model(manifest: Manifest, role: str) -> bytes | None:
+    return None if (identity := manifest.identities.get(role)) is None else identity_digest(identity)
+
+
 def _beside(first: Scores, second: Scores) -> Iterator[str]:
     """Describe other differences: the models of other roles, and the version of the program."""
     one, two = first.manifest, second.manifest
     for role in {**one.identities, **two.identities}:
-        if role != "subject" and one.identities.get(role) != two.identities.get(role):
+        if role != "subject" and _model(one, role) != _model(two, role):
             yield f"the role {role!r} is not filled by the same model"
     if one.prejudge != two.prejudge:
         yield f"asked by prejudge {one.prejudge} and {two.prejudge}"

@@ -71,8 +71,12 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     """Version of the adapter's behaviour; increase it when its answers change."""
     model: str
+    """Its name."""
     digest: str = ""
     """Digest of the files it was loaded from (weights, word lists), or their revision."""
+    pinned: bool = False
+    """Whether `digest` alone says which files these are, as a sha256 or a commit does: `model` is then a name for
+    people, and no part of a key. Answers stay valid when the file is renamed."""
     settings: dict[str, Scalar] = {}
     """All other settings that change answers: dtype, quantisation, chat template digest, system prompt ..."""
 

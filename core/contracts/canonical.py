@@ -131,9 +131,19 @@ def decode_response(encoded: bytes | str) -> AnyResponse:
     return _responses.decode(encoded)
 
 
+def encode_identity(identity: Identity) -> bytes:
+    """Encode what of an identity is part of keys: all but the name of files that their digest pins."""
+    fields = msgspec.structs.asdict(identity)
+    if identity.pinned:
+        fields["model"] = ""
+    else:
+        del fields["pinned"]  # keys that were made before there was this field stay what they are
+    return encode(fields)
+
+
 def identity_digest(identity: Identity) -> bytes:
-    """Return the sha256 of an identity's canonical encoding (32 bytes)."""
-    return hashlib.sha256(encode(identity)).digest()
+    """Return the sha256 (32 bytes) of what of an identity is part of keys."""
+    return hashlib.sha256(encode_identity(identity)).digest()
 
 
 def request_key(identity: bytes, request: bytes) -> bytes:

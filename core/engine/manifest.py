@@ -25,13 +25,16 @@ from ..catalogue.certificates import Calibrated
 from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
+from ..contracts.canonical import identity_digest
 from ..contracts.errors import DataError
 from ..contracts.inputs import file_bytes
 from ..contracts.places import Places
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
+from ..contracts.words import counted
 from ..store import RunRow, Store, list_runs
 from ..store.damage import damaged
+from ..store.earlier_answers import EarlierAnswers
 from .batch.options import BatchOptions, BatchRecord
 from .ending import Ending
 from .integrity.records import Integrity, Repeats
@@ -51,6 +54,8 @@ KNOWN = ("input_tokens", "output_tokens", "cost")
 """Counts that are summed too, but are unknown if the count of any answer is unknown."""
 
 
+SHOWN_RUNS, SHOWN_DIGITS = 3, 16
+"""Earlier runs, and digits of their heads, that a sentence shows."""
 _REPEATED = re.compile(r'"repeated":"(?!")')
 
 
@@ -105,6 +110,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Outcomes whose stored answers this run asked anew."""
     renewed: dict[str, int] = {}
     """Trials whose answer was asked for, by this run or an earlier one, because the answer before had this outcome."""
+    earlier: EarlierAnswers | None = None
+    """The answers that earlier runs asked; None: the run asked all its answers itself."""
     batch: BatchOptions | None = None
     """How the run asks in batches; None: by single calls."""
     ending: Ending | None = None
@@ -188,6 +195,35 @@ def handed_on(manifest: Manifest) -> Manifest:
 def in_words(options: Mapping[str, Any]) -> str:
     """Format options as `name = value`."""
     return ", ".join(f"{name} = {value}" for name, value in options.items())
+
+
+def earlier_words(manifest: Manifest) -> str:
+    """Return which answers of a run were asked by earlier runs, as sentences; empty if it asked them all."""
+    if (earlier := manifest.earlier) is None:
+        return ""
+    sentences = [
+        f"{run.answers:,} of {counted(earlier.answers, 'answer')} from the run {run.run}, "
+        + (f"head {run.head[:SHOWN_DIGITS]}." if run.head else "which had no head yet.")
+        for run in earlier.runs[:SHOWN_RUNS]
+    ]
+    if more := earlier.runs[SHOWN_RUNS:]:
+        sentences.append(f"{sum(run.answers for run in more):,} from {counted(len(more), 'other run')}.")
+    if earlier.of_no_run:
+        sentences.append(f"{earlier.of_no_run:,} are older than this run, and no other run of its store used them.")
+    return " ".join(sentences)
+
+
+def with_removed(before: EarlierAnswers | None, now: EarlierAnswers | None) -> EarlierAnswers | None:
+    """Return where the answers of a resumed run come from, with the runs that were removed from the store since."""
+    if before is None or now is None:
+        return now
+    present, of_no_run = {run.run for run in now.runs}, now.of_no_run
+    removed = []
+    for run in before.runs:
+        if run.run not in present and (answers := min(run.answers, of_no_run)):
+            removed.append(msgspec.structs.replace(run, answers=answers))
+            of_no_run -= answers
+    return EarlierAnswers(now.answers, (*now.runs, *removed), of_no_run)
 
 
 def set_settings(adapter: ModelAdapter) -> dict[str, Scalar]:
@@ -279,11 +315,12 @@ def find_earlier(store: Store, name: str | None, study: Study) -> Earlier | None
 
 def drawn_alike(store: Store, name: str, identity: Identity) -> str:
     """Return why stored answers of a model are no draws; empty unless another run than `name` recorded that."""
+    digest = identity_digest(identity)
     for row in list_runs(store):
         if row.name == name or not _REPEATED.search(row.manifest):
             continue
         manifest = manifest_of(row)
-        roles = [role for role, own in manifest.identities.items() if own == identity]
+        roles = [role for role, own in manifest.identities.items() if identity_digest(own) == digest]
         if roles and any(found.repeated for found in manifest.integrity.values()):
             return f"answers of the run {row.name}, whose canary gave one answer"
     return ""

@@ -35,7 +35,9 @@ from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
+from ..store.earlier_answers import EarlierAnswers, earlier_answers
 from ..store.reading import TIMED
+from ..store.signatures import ensure_able, sign_run
 from ..workers.options import WorkerOptions
 from ..workers.remote import open_adapters
 from .asking import Keyed
@@ -64,6 +66,7 @@ from .manifest import (
     find_earlier,
     new_name,
     set_settings,
+    with_removed,
 )
 from .observations import observe_stage
 from .progress import Progress, Silent
@@ -104,6 +107,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Processes that ask the models of this machine; None: this one."""
     timing: bool = False
     """Whether the run is only begun to time the study, see `timing.py`: it ends as such a run."""
+    sign: str | None = None
+    """The SSH key with which the finished run is signed; None: it is not."""
     decider: Decider | None = None
     """Says what is asked before each look, and whether the run may end; None: all is asked."""
 
@@ -127,19 +132,46 @@ async def execute(
     progress: Progress | None = None,
     budget: Budget | None = None,
 ) -> str:
-    """Run a study and return the run's name. All answers are stored, also if the run fails.
+    """Run a study and return the run's name, signed if the options say so. All answers are stored, also if it fails.
 
     `budget` is one that several runs share; None: a new one, of the options' limits.
 
     Raises:
-        UsageError: the study cannot be run, its design is empty, or a model of the run to resume has changed since;
-            nothing was asked.
+        UsageError: the study cannot be run, its design is empty, or a model of the run to resume has changed since, or
+            the key cannot sign; nothing was asked.
         ReplayMissError: requests of a `replay` have no stored answer.
         BudgetError: the budget is spent; the run can be resumed.
         PendingError: the run is not to wait for its batches; it can be resumed.
         HaltedError: all requests meet the same fault, or the endpoint is down; the run can be resumed.
         ModelError: the model refuses the key or account.
     """
+    if options.sign is not None:
+        ensure_able(options.sign)
+    name = await _executed(catalogue, study, store, options, progress, budget)
+    if options.sign is not None:
+        _sign(store, name, options.sign)
+    return name
+
+
+def _sign(store: Store, name: str, key: str) -> None:
+    try:
+        sign_run(store, get_run(store, name), key)
+    except UsageError as error:
+        raise UsageError(
+            f"the run {name} is finished and stored, but is not signed: {error} To sign it: prejudge resume {name} "
+            "--sign KEY",
+            code=error.code,
+        ) from None
+
+
+async def _executed(
+    catalogue: Catalogue,
+    study: Study,
+    store: Store,
+    options: RunOptions,
+    progress: Progress | None = None,
+    budget: Budget | None = None,
+) -> str:
     if options.name is not None:
         store.ensure_free(options.name)  # before a model is loaded; `begin_run` decides
     earlier = find_earlier(store, options.name, study)
@@ -297,9 +329,14 @@ class _Run:
     def _end(self, run_id: int, state: str, base: Manifest) -> None:
         """Record the end of the run; if nothing was asked, its earlier record stays unchanged."""
         notes = (*(_told(*item) for item in self.notes.items()), *_estimated(self.records))
-        renewed = renewed_answers(self.store, run_id)
         base = msgspec.structs.replace(
-            base, stages=self.records, integrity=self.integrity, notes=notes, renewed=renewed, ending=self._ending
+            base,
+            stages=self.records,
+            integrity=self.integrity,
+            notes=notes,
+            renewed=renewed_answers(self.store, run_id),
+            earlier=self._earlier_answers(run_id),
+            ending=self._ending,
         )
         before, manifest = self.before, encode(base)
         if self.called or before is None:
@@ -308,6 +345,13 @@ class _Run:
         if before.done and state == "finished":
             manifest = before.row.own.encode()
         self.store.end_run(run_id, state, manifest, before.row.finished)
+
+    def _earlier_answers(self, run_id: int) -> EarlierAnswers | None:
+        resumed, counts = self.before is not None, [record.counts for record in self.records.values()]
+        if not resumed and not any(count.get("cached") for count in counts):
+            return None  # nothing was taken from the store: no need to search it
+        now = earlier_answers(self.store, run_id)
+        return now if self.before is None else with_removed(self.before.manifest.earlier, now)
 
     async def _stages(self, ledger: Ledger) -> None:
         stages = self.instrument.stages()

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..contracts.adapter import Identity
+from ..contracts.canonical import identity_digest
 from ..contracts.errors import UsageError
 from ..contracts.version import VERSION
 from .manifest import Manifest
@@ -23,7 +24,7 @@ def ensure_same_models(manifest: Manifest, identities: Mapping[str, Identity], c
     """
     for role, now in identities.items():
         before = manifest.identities.get(role, now)
-        if before == now:
+        if identity_digest(before) == identity_digest(now):
             continue
         changed = _differing(before, now)
         said = ", ".join(f"{name}: {was!r}, now {is_now!r}" for name, (was, is_now) in changed.items())
@@ -55,4 +56,6 @@ def _differing(before: Identity, now: Identity) -> dict[str, tuple[Any, Any]]:
 def _flat(identity: Identity) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.structs.asdict(identity)
     settings = fields.pop("settings")
+    if identity.pinned:
+        del fields["model"]  # a name for people, which may change
     return {**fields, **settings}

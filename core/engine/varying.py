@@ -52,7 +52,7 @@ def varied_studies(
         name = one.roles[SUBJECT]
         adapter = catalogue.adapter(name)
         try:
-            found = msgspec.json.encode(adapter.identity, order="sorted")
+            found = identity_digest(adapter.identity)
             if (other := same.setdefault(found, name)) != name:
                 raise UsageError(
                     f"{other!r} and {name!r} are the same model: the setting changes nothing that is asked. Vary "

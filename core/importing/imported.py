@@ -22,7 +22,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
 from ..contracts.adapter import OPERATIONS, Identity
-from ..contracts.canonical import encode, encode_response, identity_digest, request_key
+from ..contracts.canonical import encode, encode_identity, encode_response, identity_digest, request_key
 from ..contracts.errors import DataError
 from ..contracts.records import Likelihood, PseudoLikelihood, Scalar
 from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
@@ -102,7 +102,7 @@ class _Import:
         identity = identity_digest(self._identity)
         for part in parts:
             part.check(identity)
-        with Chunks(store, f"answers {identity.hex()}", {identity: encode(self._identity).decode()}) as chunks:
+        with Chunks(store, f"answers {identity.hex()}", {identity: encode_identity(self._identity).decode()}) as chunks:
             places: list[int | None] = []
             for part in parts:
                 places += part.copied(chunks)

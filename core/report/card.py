@@ -21,6 +21,7 @@ from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.adapter import OPERATIONS, Identity
 from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value, percent
+from ..engine.manifest import earlier_words
 from ..engine.spilled import Frames
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
@@ -199,6 +200,7 @@ def _provenance(scores: Scores) -> list[tuple[str, object]]:
         ("started", _moment(scores.run.started)),
         ("finished", _moment(scores.run.finished)),
         ("head", manifest.head or "not recorded"),
+        *([("answers of earlier runs", earlier)] if (earlier := earlier_words(manifest)) else []),
         *([("unproved before", _moment(scores.run.unproved))] if scores.run.unproved is not None else []),
         ("prejudge", manifest.prejudge),
         ("python", f"{manifest.python}, {manifest.platform}"),

@@ -12,7 +12,7 @@ import msgspec
 from ..catalogue.origins import Origin
 from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
-from ..engine.manifest import Manifest, StageRecord, in_words
+from ..engine.manifest import Manifest, StageRecord, earlier_words, in_words
 from ..scoring.score import Scores
 from ..statistics.templates import rendered
 from ..store import RunRow, Store
@@ -115,6 +115,7 @@ def _run(run: RunRow, manifest: Manifest) -> dict[str, Any]:
         "started": moment(run.started),
         "finished": moment(run.finished),
         **({"head": manifest.head} if manifest.head else {}),
+        **({"answers of earlier runs": earlier} if (earlier := earlier_words(manifest)) else {}),
         **({"unproved before": moment(run.unproved)} if run.unproved is not None else {}),
         "command": manifest.command,
         "prejudge": manifest.prejudge,

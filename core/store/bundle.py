@@ -27,6 +27,7 @@ from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tr
 from .crew import crew
 from .reachable import READ
 from .reading import RunRow
+from .signatures import Signed, signatures_of
 from .store import Store
 from .tables import RunTrial
 
@@ -95,7 +96,10 @@ def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exp
             zipfile.ZipFile(beside, "x") as archive,
         ):
             head = ensure_sound(readers.connection, run).hex()
-            counts, absent = _Writer(archive, head).write(RunContent(readers, run))
+            writer = _Writer(archive, head)
+            if signatures := signatures_of(readers.connection, run.id):
+                writer.signatures(signatures)
+            counts, absent = writer.write(RunContent(readers, run))
         with beside.open("rb") as written:
             sha256 = hashlib.file_digest(written, "sha256").hexdigest()
     return Exported(path, sha256, counts, absent, head)
@@ -113,6 +117,10 @@ class _Writer:
     def __init__(self, archive: zipfile.ZipFile, head: str) -> None:
         self._archive, self._head = archive, head
         self._digests: dict[str, str] = {}
+
+    def signatures(self, signatures: Sequence[Signed]) -> None:
+        """Write the signatures of the run."""
+        self._json("signatures.json", signatures)
 
     def write(self, content: RunContent) -> tuple[dict[str, int], int]:
         """Write all members, and return the rows by kind and the number of absent images."""

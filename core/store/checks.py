@@ -56,6 +56,8 @@ class Checks:
         self._faulty: set[str] = set()
         self.heads: dict[str, bytes] = {}
         """Head of each run whose trials and record were found as they were written."""
+        self.runs: dict[str, RunRow] = {}
+        """Every run, the damaged ones too."""
         self.proved_since: float | None = None
         """The latest time at which a digest was made after its answer."""
 
@@ -142,7 +144,7 @@ class Checks:
         ):
             self._add("run", weigh, row[1])
             run = RunRow(row[0], run_name(str(row[1])), *row[2:])
-            sound = True
+            self.runs[run.name], sound = run, True
             if (problem := record_fault(readers.connection, run)) is not None:
                 sound = False
                 yield Problem(f"run {run.name}", problem, "run", "manifest", run.id, run.id)

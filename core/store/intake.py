@@ -17,7 +17,7 @@ import msgspec
 import sqlalchemy as sa
 
 from ..contracts.adapter import Identity
-from ..contracts.canonical import encode, identity_digest
+from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from .bulk import LOOKUP, batched, insert_many, table_of
@@ -233,7 +233,7 @@ def ensure_identity(digest: bytes, identity: str) -> None:
     """
     try:
         record = msgspec.json.decode(identity, type=Identity)
-        same = identity_digest(record) == digest and encode(record).decode() == identity
+        same = identity_digest(record) == digest and encode_identity(record).decode() == identity
     except msgspec.MsgspecError:
         same = False
     if not same:

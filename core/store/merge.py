@@ -32,6 +32,7 @@ from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whol
 from .names import run_name
 from .reachable import READ
 from .reading import RunRow, runs_of
+from .signatures import attach, signatures_of
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
 from .urls import show
@@ -78,6 +79,7 @@ def merge(store: Store, other: Store, processes: int = 1) -> Merged:
                 elif name != run.name:
                     renamed.append((run.name, name))
             _batches(source, chunks, numbers)
+        attach(store, signatures_of(source))
         added = {name: chunks.added[name] for name in ("exchanges", "images", "runs")}
         return Merged(**added, same=same, renamed=tuple(renamed))
 

@@ -283,6 +283,22 @@ def m010_endpoints(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE worker ADD COLUMN endpoints TEXT")
 
 
+def m011_signatures(connection: Connection) -> None:
+    """Add signatures of runs."""
+    frozen = sa.MetaData()
+    sa.Table("run", frozen, sa.Column("id", sa.Integer, primary_key=True))
+    signature = sa.Table(
+        "signature",
+        frozen,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("run_id", sa.Integer, sa.ForeignKey("run.id"), nullable=False),
+        sa.Column("statement", sa.Text, nullable=False),
+        sa.Column("signature", sa.Text, nullable=False),
+        sa.Index("ix_signature_run", "run_id"),
+    )
+    signature.create(connection)
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_first,
     m002_parts,
@@ -294,6 +310,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m008_batches,
     m009_wide_ids,
     m010_endpoints,
+    m011_signatures,
 )
 
 _applied = sa.Table(

@@ -20,7 +20,21 @@ from .reachable import gather_uses, images_in, names_image, new_ids, stream_text
 from .reading import RunRow
 from .snapshots import snapshot, writing
 from .store import Store
-from .tables import Attempt, Batch, BatchItem, Blob, Damage, Exchange, Holder, Model, Part, Renewal, Run, RunTrial
+from .tables import (
+    Attempt,
+    Batch,
+    BatchItem,
+    Blob,
+    Damage,
+    Exchange,
+    Holder,
+    Model,
+    Part,
+    Renewal,
+    Run,
+    RunTrial,
+    Signature,
+)
 
 T = TypeVar("T", int, str)
 
@@ -128,6 +142,8 @@ def _remove(connection: sa.Connection, run: RunRow, plan: _Plan) -> None:
         connection.execute(sa.delete(table).where(where))
     _remove_models(connection, models)
     runs, holder, blob, part = table_of(Run), table_of(Holder), table_of(Blob), table_of(Part)
+    signature = table_of(Signature)
+    connection.execute(sa.delete(signature).where(signature.c.run_id == run.id))
     connection.execute(sa.delete(holder).where(holder.c.run_id == run.id))
     connection.execute(sa.delete(runs).where(runs.c.id == run.id))
     for names in batched(plan.images, LOOKUP):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 
+from ..contracts.adapter import Identity
+from ..contracts.canonical import encode_identity
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
 from .bulk import LOOKUP, batched, table_of
@@ -22,6 +25,12 @@ RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
 TIMED = "timed"
 """State of a run that was only begun to time a study. Resuming it makes it a run like others."""
+
+
+class _Asked(msgspec.Struct):
+    """The models that a manifest names."""
+
+    identities: dict[str, Identity] = {}
 
 
 class _Begun(msgspec.Struct):
@@ -171,6 +180,17 @@ def renewed_answers(store: Store, run_id: int) -> dict[str, int]:
     )
     with translated(store.url), store.engine.connect() as connection:
         return {outcome: int(count) for outcome, count in connection.execute(query.order_by(renewal.c.outcome))}
+
+
+def model_names(store: Store) -> dict[str, list[str]]:
+    """Return the names that runs gave each model, by the canonical JSON of its identity."""
+    names: dict[str, list[str]] = {}
+    for run in list_runs(store):
+        with suppress(msgspec.MsgspecError, UnicodeError):  # `cache verify` names what is damaged
+            for identity in msgspec.json.decode(run.manifest, type=_Asked).identities.values():
+                of_model = names.setdefault(encode_identity(identity).decode(), [])
+                of_model += [] if identity.model in of_model else [identity.model]
+    return names
 
 
 @enduring

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from ..contracts.adapter import Identity
-from ..contracts.canonical import encode, identity_digest
+from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
 from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
@@ -154,7 +154,7 @@ class Store:
         with translated(self.url), self._writer.begin() as connection:
             found = connection.scalar(find)
             if found is None:
-                row = {"digest": digest, "identity": encode(identity).decode(), "created": time.time()}
+                row = {"digest": digest, "identity": encode_identity(identity).decode(), "created": time.time()}
                 found = _insert_one(connection, table, row)
                 tally(connection, "model", [weigh(digest, row["created"])])
             return int(found)

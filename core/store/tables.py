@@ -109,6 +109,19 @@ class Run(SQLModel, table=True):
     """The manifest with the paths of this machine, if `manifest` has their names only. Never handed on."""
 
 
+class Signature(SQLModel, table=True):
+    """A signature of a run, by `ssh-keygen -Y sign`. It is no part of the run's record."""
+
+    __table_args__ = (Index("ix_signature_run", "run_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    statement: str = Field(sa_type=Text)
+    """What was signed, see `signatures.statement_of`."""
+    signature: str = Field(sa_type=Text)
+    """In SSH's armoured format."""
+
+
 class RunTrial(SQLModel, table=True):
     """A trial of a run, and the exchange that answers it."""
 

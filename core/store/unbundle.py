@@ -32,11 +32,12 @@ from .helpers import Team, helping
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
 from .parquet_sizes import expanded_bytes
 from .reading import RunRow, runs_of
+from .signatures import Signed, attach, ensure_modest
 from .snapshots import snapshot
 from .store import Store
 
 _MEMBER = re.compile(
-    r"(?:bundle|manifest|identities|blobs|digests)\.json|(?:exchanges|trials|attempts)/\d{5}\.parquet|blobs/[0-9a-f]{64}"
+    r"(?:bundle|manifest|identities|blobs|digests|signatures)\.json|(?:exchanges|trials|attempts)/\d{5}\.parquet|blobs/[0-9a-f]{64}"
 )
 FORMATS = (1, FORMAT)
 NEEDED = ("bundle.json", "manifest.json", "identities.json", "blobs.json")
@@ -91,6 +92,17 @@ class Bundle:
         """Return (digest, canonical identity) of each model."""
         found = self._decode("identities.json", dict[str, dict[str, Any]])
         return [(self._hex(name), msgspec.json.encode(value, order="sorted").decode()) for name, value in found.items()]
+
+    def signatures(self) -> list[Signed]:
+        """Return the signatures of the run."""
+        if "signatures.json" not in self._archive.NameToInfo:
+            return []
+        signatures: list[Signed] = self._decode("signatures.json", list[Signed])
+        try:
+            ensure_modest(signatures)
+        except ValueError as error:
+            raise self._fault(f"signatures.json has {error}", "bundle.content") from None
+        return signatures
 
     def rows(self, kind: str) -> Iterator[list[Any]]:
         """Yield the rows of a kind, in parts."""
@@ -221,17 +233,20 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None, process
         DataError: the bundle is inconsistent, or another run has its name; nothing was imported.
         StoreError: the store cannot be written, or another process imports the same.
     """
-    name = name or bundle.head.run
+    name, signatures = name or bundle.head.run, bundle.signatures()
     with snapshot(store) as here:
-        if _is_there(here, bundle, name):
-            return Imported(name, False, 0, 0)
+        present = _is_there(here, bundle, name)
+    if present:
+        attach(store, signatures)
+        return Imported(name, False, 0, 0)
     taking = _Taking(bundle)
     ensure_name(name)
     with helping(processes, bundle.most("exchanges"), nullcontext, ()) as helpers:
         taking.check(Team(helpers))
     with Chunks(store, f"bundle {bundle.head.content} {name}", taking.identities) as chunks:
         taking.take(chunks, name)
-        return Imported(name, True, chunks.added["exchanges"], chunks.added["images"])
+    attach(store, signatures)
+    return Imported(name, True, chunks.added["exchanges"], chunks.added["images"])
 
 
 def _is_there(here: sa.Connection, bundle: Bundle, name: str) -> bool:

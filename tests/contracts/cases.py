@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -133,6 +134,21 @@ def _openai(folder: Path) -> Settings:
     }
 
 
+def _with_copy(make: Callable[[Path], Settings]) -> Callable[[Path], Settings]:
+    """Return what also makes a copy of the model under another name, as `RENAMED` has it."""
+
+    def settings(folder: Path) -> Settings:
+        made = make(folder)
+        model = Path(made["model"])
+        copy = folder / f"renamed{model.suffix}"
+        shutil.copytree(model, copy) if model.is_dir() else shutil.copy(model, copy)
+        return made
+
+    return settings
+
+
+RENAMED: Settings = {"model": "{folder}/renamed"}
+"""The same files under another name are the same model."""
 HF = ("torch", "transformers")
 THINKING = (
     {"answer_room": 3},
@@ -143,7 +159,7 @@ HF_OTHERS = (
     *({"tf32": True}, {"device_map": "auto"}, {"attention": "eager"}, {"compile": True}),
     {"quantization": {"quant_method": "bitsandbytes", "load_in_8bit": True}},
 )
-HF_SAME = ({"device": "auto"}, {"token_budget": 64}, {"batch_items": 3}, {"threads": 2})
+HF_SAME = (RENAMED, {"device": "auto"}, {"token_budget": 64}, {"batch_items": 3}, {"threads": 2})
 LOCAL_ELSEWHERE = frozenset({"model", "revision", "allow_pickle"})
 """Another model has another digest, revisions are of hub names, and pickles are pinned like all weights."""
 HF_ELSEWHERE = LOCAL_ELSEWHERE | {"peft", "peft_revision"}
@@ -236,7 +252,7 @@ CASES = {
     ),
     "hf-masked": Case(
         target="prejudge.adapters.hf.masked.adapter:HFMasked",
-        settings=_masked,
+        settings=_with_copy(_masked),
         requests=[*PSEUDO, *EMBED],
         others=(
             {"dtype": "float16"},
@@ -251,7 +267,7 @@ CASES = {
     ),
     "hf-causal": Case(
         target="prejudge.adapters.hf.causal.adapter:HFCausal",
-        settings=_causal,
+        settings=_with_copy(_causal),
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
             *HF_OTHERS,
@@ -266,7 +282,7 @@ CASES = {
     ),
     "hf-classifier": Case(
         target="prejudge.adapters.hf.classifier.adapter:HFClassifier",
-        settings=_classifier,
+        settings=_with_copy(_classifier),
         requests=[*CLASSIFY, *PAIRS],
         others=(
             {"dtype": "bfloat16"},
@@ -282,7 +298,7 @@ CASES = {
     ),
     "hf-encoder": Case(
         target="prejudge.adapters.hf.encoder.adapter:HFEncoder",
-        settings=_encoder,
+        settings=_with_copy(_encoder),
         requests=EMBED,
         others=(
             *HF_OTHERS,
@@ -296,7 +312,7 @@ CASES = {
     ),
     "hf-vlm": Case(
         target="prejudge.adapters.hf.vlm.adapter:HFVLM",
-        settings=_vlm,
+        settings=_with_copy(_vlm),
         requests=PICTURED,
         others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}, *THINKING, *HF_OTHERS),
         same=HF_SAME,
@@ -307,7 +323,7 @@ CASES = {
     ),
     "vllm": Case(
         target="prejudge.adapters.vllm.adapter:VLLM",
-        settings=lambda folder: {"model": str(checkpoints.write_causal(folder / "tiny"))},
+        settings=_with_copy(lambda folder: {"model": str(checkpoints.write_causal(folder / "tiny"))}),
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
@@ -315,7 +331,7 @@ CASES = {
             *({"prefix_caching": True}, {"tensor_parallel": 2}, {"max_context": 99}, {"engine": {"max_num_seqs": 9}}),
             *THINKING,
         ),
-        same=({"batch_items": 3}, {"gpu_memory": 0.5}, {"max_images": 2}),
+        same=(RENAMED, {"batch_items": 3}, {"gpu_memory": 0.5}, {"max_images": 2}),
         # The mode belongs to the process: tests of their own judge it.
         unjudged=LOCAL_ELSEWHERE | {"batch_invariant"},
         needs=HF,
@@ -324,27 +340,33 @@ CASES = {
     ),
     "diffusers": Case(
         target="prejudge.adapters.diffusers.adapter:Diffusers",
-        settings=_diffusers,
+        settings=_with_copy(_diffusers),
         requests=[msgspec.structs.replace(request, width=16, height=16) for request in DRAW],
         others=(
             *({"dtype": "bfloat16"}, {"scheduler": "EulerDiscreteScheduler"}, {"vae": "{folder}/other-vae"}),
             *({"steps": 3}, {"guidance": 2.0}, {"prompt_suffix": ", red"}, {"negative_prompt": "blue"}),
             {"safety_checker": False},
         ),
-        same=({"device": "auto"}, {"threads": 2}, {"batch_items": 2}),
+        same=(RENAMED, {"device": "auto"}, {"threads": 2}, {"batch_items": 2}),
         unjudged=LOCAL_ELSEWHERE,
         needs=(*HF, "diffusers", "PIL"),
     ),
     "llamacpp": Case(
         target="prejudge.adapters.llamacpp.adapter:LlamaCpp",
-        settings=_llamacpp,
+        settings=_with_copy(_llamacpp),
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
             *({"max_tokens": 5}, {"chat_format": "plain"}, {"system_prompt": "Be kind."}, {"refusal_rule": False}),
             *({"cache_dtype": "float16"}, {"flash_attention": True}),
             *THINKING,
         ),
-        same=({"n_ctx": 256}, {"n_gpu_layers": 1}, {"threads": 2}, {"batch_items": 2}),
+        same=(
+            {"model": "{folder}/renamed.gguf"},
+            {"n_ctx": 256},
+            {"n_gpu_layers": 1},
+            {"threads": 2},
+            {"batch_items": 2},
+        ),
         unjudged=frozenset({"model"}),
         needs=("llama_cpp", "gguf", *HF),
         tolerance=0.0,

@@ -142,3 +142,16 @@ def test_value_that_is_not_finite_is_refused(value):
 def test_response_reads_back_as_it_was(words, number):
     for response in (Generation(text=words), TokenScores(log_probability=number, count=1, values=(number,))):
         assert decode_response(encode_response(response)) == response
+
+
+def test_name_of_pinned_files_is_no_part_of_the_key():
+    named = [Identity(adapter="a", version="1", model=name, digest="sha256:0", pinned=True) for name in ("a", "b")]
+    assert identity_digest(named[0]) == identity_digest(named[1])
+    other = msgspec.structs.replace(named[0], digest="sha256:1")
+    assert identity_digest(other) != identity_digest(named[0])
+
+
+def test_name_of_a_model_that_is_not_pinned_is_part_of_the_key():
+    """A revision that a user writes, such as `v1`, is that of one name."""
+    named = [Identity(adapter="a", version="1", model=name, digest="v1") for name in ("a", "b")]
+    assert identity_digest(named[0]) != identity_digest(named[1])

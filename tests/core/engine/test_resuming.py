@@ -13,6 +13,7 @@ from prejudge.core.contracts.errors import AuthenticationError, PermanentError, 
 from prejudge.core.engine.manifest import Manifest, StageRecord, add_up, as_made
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import get_run
+from prejudge.core.store.reading import model_names
 from prejudge.testing import raises_code
 
 
@@ -139,3 +140,33 @@ def test_a_run_has_the_options_of_its_time(run_study, catalogue, store, monkeypa
     made = msgspec.structs.replace(made, study=catalogue.study("count", {"subject": "fake"}, {}), options=then)
     monkeypatch.setattr(CountOptions, "former", {"n": 3})
     assert as_made(catalogue, made).options == {"n": resumed}
+
+
+@pytest.fixture
+def pinned(monkeypatch):
+    """Let a digest pin the files of each model, so that its name is only for people."""
+    make = FakeModel.__init__
+
+    def made(self, options):
+        make(self, options)
+        self.identity = msgspec.structs.replace(self.identity, digest="sha256:0", pinned=True)
+
+    monkeypatch.setattr(FakeModel, "__init__", made)
+
+
+def test_renamed_weights_keep_their_answers(run_study, catalogue, store, pinned):
+    run_study(n=10)
+    change(catalogue, model="renamed")
+    name, model = run_study(n=10)
+    assert not model.asked and counts(get_run(store, name))["cached"] == 10
+    manifest = msgspec.json.decode(get_run(store, name).manifest, type=Manifest)
+    assert manifest.identities["subject"].model == "renamed"
+    (names,) = model_names(store).values()
+    assert names == ["fake", "renamed"]
+
+
+def test_run_of_renamed_weights_is_resumed(run_study, catalogue, store, pinned):
+    name, asked = stopped(run_study, store)
+    change(catalogue, model="renamed")
+    after = counts(resume(catalogue, store, name))
+    assert 0 < asked < 10 and after["asked"] == 10
