@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..catalogue.certificates import flat
 from ..catalogue.study import SUBJECT
 from ..contracts.sizes import SURE, State
 from ..engine.observations import UNFINISHED
@@ -11,7 +12,7 @@ from ..scoring.score import Scores
 from .corrected import corrected_words
 from .lost import lost_of, mend_words, missing_words
 from .records import Answer, Reply
-from .replies import Asked, asked_of, questions_over, reply_of, rows_of
+from .replies import Asked, also_judged, asked_of, questions_over, reply_of, rows_of
 
 PRELIMINARY = (
     "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, in no random order. "
@@ -32,7 +33,8 @@ def answer_of(scores: Scores) -> Answer:
 def _answer_of(scores: Scores) -> Answer:
     study = scores.manifest.study
     question = study.summary or study.title or study.name
-    asked = asked_of(study.questions, question, questions_over(scores.estimates, scores.headline))
+    estimates = questions_over(scores.estimates, scores.headline)
+    asked = asked_of(study.questions, question, estimates, flat(scores.options))
     replies = tuple(
         _reply(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
     )
@@ -45,6 +47,7 @@ def _answer_of(scores: Scores) -> Answer:
         replies=replies or (Reply(question, State.NOTHING, NONE),),
         rows=rows,
         left_out=left,
+        also=also_judged(asked, estimates),
         missing=missing_words(lost),
         mend=mend_words(lost),
         preliminary=_preliminary(scores),

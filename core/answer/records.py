@@ -153,6 +153,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     left_out: str = ""
     """Which rows there are besides."""
+    also: str = ""
+    """Which measures are judged and belong to no question."""
     missing: str
     """What was missing, and why."""
     mend: str = ""
@@ -166,4 +168,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     def notes(self) -> tuple[str, ...]:
         """Return what stands below the rows."""
         unshown = any(row.state is State.OPEN for row in self.rows)
-        return tuple(filter(None, [NOT_SHOWN if unshown else "", self.left_out, *self.beside]))
+        return tuple(filter(None, [NOT_SHOWN if unshown else "", self.left_out, self.also, *self.beside]))

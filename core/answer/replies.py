@@ -19,6 +19,7 @@ from .verdicts import small_of, state_of, undone
 
 MOST_ROWS = 6
 LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
+ALSO = "Also tested, see Estimates of the report: {}."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
     Caveat.NO_VARIATION: "The value is the same for all {what}, so no interval can be computed, and the run does not "
@@ -36,11 +37,26 @@ class Asked(NamedTuple):
     finer: list[Estimate]
 
 
-def asked_of(questions: Sequence[Question], summary: str, estimates: Sequence[Estimate]) -> list[Asked]:
-    """Return the questions of a study; without any, its summary, by the first measure that is judged."""
+def asked_of(
+    questions: Sequence[Question], summary: str, estimates: Sequence[Estimate], options: Mapping[str, object]
+) -> list[Asked]:
+    """Return the questions of a study with these options; without any, its summary, by the first judged measure."""
     own = [e for e in estimates if not e.subject]
     judged = next((e.metric for e in [*(e for e in own if e.verdict is not None), *own]), "")
-    return [_asked(question, own) for question in questions_of(questions, summary, judged)]
+    return [_asked(question, own) for question in questions_of(questions, options, summary, judged)]
+
+
+def also_judged(asked: Sequence[Asked], estimates: Sequence[Estimate]) -> str:
+    """Return which measures are judged too and belong to no question, as a sentence; empty if none is."""
+    shown = {id(e) for one in asked for e in (*one.answering, *one.finer)}
+    measures: dict[str, list[Estimate]] = {}
+    for e in estimates:
+        if e.verdict is not None and e.value is not None and not e.subject and id(e) not in shown:
+            measures.setdefault(label_of(e), []).append(e)
+    counts = (
+        f"{label} ({sum(e.shown for e in own)} of {len(own)} significant)" for label, own in sorted(measures.items())
+    )
+    return ALSO.format("; ".join(counts)) if measures else ""
 
 
 def _asked(question: Question, estimates: Sequence[Estimate]) -> Asked:

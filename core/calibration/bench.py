@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
+from ..catalogue.capabilities import ensure_asked
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import ModelAdapter, Services
@@ -78,11 +79,17 @@ class Bench:
 
     @cached_property
     def first(self) -> list[Asked]:
-        """Return the trials of the first stage, which depend on no answer."""
+        """Return the trials of the first stage, which depend on no answer.
+
+        Raises:
+            DataError: there is none.
+        """
         for stage in self.stages:
             for data, media_type in stage.images():
                 self._keep(data, media_type)
-        return [Asked.of(trial) for trial in self.stages[0].trials({})]
+        asked = [Asked.of(trial) for trial in self.stages[0].trials({})]
+        ensure_asked(self.study, self.stages[0], len(asked))
+        return asked
 
     async def observe(self, models: Mapping[str, ModelAdapter]) -> dict[str, pl.DataFrame]:
         """Return the observations of each stage.

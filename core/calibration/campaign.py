@@ -21,10 +21,15 @@ from ..contracts.files import replaced_whole
 from ..contracts.options import build_options
 from ..contracts.records import Scalar
 from .bench import Bench
+from .changes import Answers, answers_of, changed_share
 from .gallery import FAIR, Null
 
 STAND_IN = "simulated-fair"
 """The model by which a study is made; the gallery's take its place."""
+
+
+COMPARED = (0, 1)
+"""Seeds of the models whose answers are compared with those of `fair`."""
 
 
 class Cell(NamedTuple):
@@ -71,6 +76,8 @@ class Done(msgspec.Struct, frozen=True):
     """Share of trials without a readable answer."""
     seconds: float
     """Processor time."""
+    changed: float | None = None
+    """Share of answers that differ from those of `fair`, of the first models of the gallery; None: not compared."""
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -115,6 +122,7 @@ class Campaign:
             self.study = catalogue.study(name, roles | lacking, own.options | dict(assignments))
         self.bench = Bench(catalogue, self.study)
         self._others: dict[str, ModelAdapter] = {}
+        self._fair_answers: dict[int, Answers] = {}
 
     @property
     def planted(self) -> str:
@@ -167,31 +175,44 @@ class Campaign:
         return asyncio.run(self.bench.observe(self._models(null, seed, strength)))
 
     def one(self, null: str, seed: int, strength: float = 0.0) -> Done:
-        """Ask, read and measure one study."""
-        return self.measured(self.bench, self._models(null, seed, strength), null, seed, strength)
+        """Ask, read and measure one study; the first ones of a model are compared with those of `fair`."""
+        start = time.process_time()
+        observations = self.observe(null, seed, strength)
+        done = self._measured(self.bench, observations, Done(null, strength, seed, (), 0.0, 0.0), check=seed == 0)
+        done = msgspec.structs.replace(done, seconds=time.process_time() - start)
+        if seed not in COMPARED:
+            return done
+        if (null, strength) == (FAIR, 0.0):
+            self._fair_answers[seed] = answers_of(observations)
+            return done
+        return msgspec.structs.replace(done, changed=self._changed(observations, seed))
+
+    def _changed(self, observations: Mapping[str, pl.DataFrame], seed: int) -> float:
+        if seed not in self._fair_answers:
+            self._fair_answers[seed] = answers_of(self.observe(FAIR, seed))
+        return changed_share(answers_of(observations), self._fair_answers[seed])
 
     def measured(
-        self,
-        bench: Bench,
-        models: Mapping[str, ModelAdapter],
-        name: str,
-        seed: int,
-        strength: float,
-        *,
-        alike: bool = True,
+        self, bench: Bench, models: Mapping[str, ModelAdapter], name: str, seed: int, strength: float
     ) -> Done:
         """Ask these models, read and measure; `name` and `seed` are what the study is recorded by.
 
-        Studies that are not `alike`, since their items differ, may have other numbers than the first one: all is made.
+        The items of such studies differ, and so may their numbers: all is computed.
         """
         start = time.process_time()
         observations = asyncio.run(bench.observe(models))
-        found = bench.measure(observations, check=seed == 0 if alike else None)
-        numbers = tuple(Number.of(one, self.entry.calibration.discoveries) for one in found)
+        done = self._measured(bench, observations, Done(name, strength, seed, (), 0.0, 0.0), check=None)
+        return msgspec.structs.replace(done, seconds=time.process_time() - start)
+
+    def _measured(
+        self, bench: Bench, observations: Mapping[str, pl.DataFrame], done: Done, *, check: bool | None
+    ) -> Done:
+        estimates = bench.measure(observations, check=check)
+        numbers = tuple(Number.of(one, self.entry.calibration.discoveries) for one in estimates)
         trials = sum(frame.height for frame in observations.values())
         read = sum(frame.filter(pl.col("status") == "ok").height for frame in observations.values())
         missing = 1 - read / trials if trials else 0.0
-        return Done(name, strength, seed, numbers, missing, time.process_time() - start)
+        return msgspec.structs.replace(done, numbers=numbers, missing=missing)
 
     def opening(self, digests: dict[str, str]) -> Opening:
         """Return the first line of the record: without the study's words, and with names of files for their paths."""
@@ -214,22 +235,26 @@ def alike(one: Done, other: Done) -> bool:
 
 
 class Journal:
-    """The record of a calibration: a JSON line for each study that is done."""
+    """The record of a calibration: a JSON line for each study that is done.
+
+    Its file is written with the first study, so that a call that fails before leaves nothing behind.
+    """
 
     def __init__(self, path: Path, opening: Opening) -> None:
-        """Open a record, or take up the one that is there.
+        """Begin a record, or take up the one in the file.
 
         Raises:
             DataError: the file is no record.
             UsageError: it is of other code, options or data.
         """
-        self.path = path
+        self.path, self._opening = path, opening
         self.done: dict[tuple[str, float, int], Done] = {}
-        if path.exists() and path.stat().st_size:
+        if self._begun:
             self._read(opening)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(msgspec.json.encode(opening) + b"\n")
+
+    @property
+    def _begun(self) -> bool:
+        return self.path.exists() and self.path.stat().st_size > 0
 
     def made(self, campaign: Campaign, null: str, seed: int, strength: float = 0.0) -> Done:
         """Return one study, made now if it is not done."""
@@ -242,10 +267,13 @@ class Journal:
         own = campaign.gallery[null]
         if own.roles and not own.settings and own.roles.keys().isdisjoint(campaign.study.roles):
             return False  # nor is its model loaded
-        return any(not alike(self.made(campaign, null, seed), self.made(campaign, FAIR, seed)) for seed in (0, 1))
+        return any(not alike(self.made(campaign, null, seed), self.made(campaign, FAIR, seed)) for seed in COMPARED)
 
     def add(self, done: Done) -> None:
         """Record one study."""
+        if not self._begun:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_bytes(msgspec.json.encode(self._opening) + b"\n")
         with self.path.open("ab") as file:
             file.write(msgspec.json.encode(done) + b"\n")
         self.done[done.null, done.strength, done.seed] = done

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.certificates import Certificate, find_certificates, flat
+from ..catalogue.certificate_records import Certificate
+from ..catalogue.certificates import find_certificates, flat
 from ..catalogue.digests import code_digests, folders_of
 from ..catalogue.questions import Question, questions_of
 from ..catalogue.study import SUBJECT, Catalogue
@@ -19,7 +20,7 @@ from ..contracts.errors import UsageError
 from ..contracts.version import VERSION
 from ..engine.manifest import digest_data, digest_files
 from .by_command import differing
-from .campaign import Campaign, Cell, Done, Journal, cells_of, pending
+from .campaign import COMPARED, Campaign, Cell, Done, Journal, cells_of, pending
 from .gallery import FAIR, Null
 from .rates import group_of, sensitivities
 from .real import real_groups
@@ -109,7 +110,8 @@ def certificate_of(
     """Return the certificate of the studies that are done."""
     questions = asked_of(campaign, [one for cell in plan.cells for one in journal.of(cell)[:1]])
     groups = [group_of(cell, journal.of(cell), questions) for cell in plan.cells]
-    groups += [group_of(Cell(null, 0.0, 0), (), unchanged=True) for null in plan.unchanged]
+    tried = [Cell(null, 0.0, len(COMPARED)) for null in plan.unchanged]
+    groups += [group_of(cell, journal.of(cell), unchanged=True) for cell in tried]
     return Certificate(
         study=campaign.study.name,
         prejudge=VERSION,
@@ -163,7 +165,8 @@ def _written(*parts: dict[str, Any]) -> bytes:
 def asked_of(campaign: Campaign, done: Sequence[Done]) -> Sequence[Question]:
     """Return the questions that the study answers."""
     judged = next((n.measure for one in done for n in one.numbers if n.shown is not None), "")
-    return questions_of(campaign.study.questions, campaign.study.summary, judged)
+    options = flat(campaign.bench.instrument.every_option)
+    return questions_of(campaign.study.questions, options, campaign.study.summary, judged)
 
 
 def digests_of(campaign: Campaign) -> dict[str, str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..catalogue.certificates import LEVEL, WANTED, Certificate, Group, Rate, Sensitivity, named
+from ..catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
+from ..catalogue.certificates import named
 from ..catalogue.digests import FOLDER
 from ..charts.forest import new_figure, plain
 from ..contracts.estimates import Chart
 from ..contracts.words import UNDEFINED, counted, number, percent
 from .gallery import FAIR
-from .rates import Response, most_by_chance, responses, shift_of
+from .rates import Response, responses, shift_of
+from .summary import short_verdict, verdict
 
 SHOWN, TOLD = 12, 6
 """Rows of numbers under planted biases, of the whole and of the details of a study."""
@@ -21,36 +23,6 @@ REAL_HEAD = ("model", "planted", "studies", "finding", "number", "mean", "shown"
 def page(certificate: Certificate, figure: str = "") -> str:
     """Return the page; `figure` is the name of the figure's file beside it."""
     return "\n".join(_lines(certificate, figure)) + "\n"
-
-
-def verdict(certificate: Certificate) -> str:
-    """Return in a few sentences under which fair models the study holds its level, and by how many studies."""
-    judged, failed = certificate.fair, certificate.failed
-    of = counted(len(judged), "fair model")
-    if not judged:
-        return "No study of a fair model was made."
-    few = f" Each fair model has {certificate.least:,} studies or more" if judged else ""
-    few += f", below the {WANTED:,} that are wanted." if certificate.least < WANTED else "."
-    if not any(rate.studies for group in judged for rate in group.rates):
-        return f"No number of the headline has a verdict in a study of this size.{few}"
-    if not failed:
-        held = f"Every answer and every number of the headline holds the level of {percent(LEVEL, 0)} under all {of}"
-        return f"{held} that can change it.{_together(certificate)}{few}"
-    names = ", ".join(f"`{group.null}`" for group in failed)
-    return (
-        f"Under {len(judged) - len(failed)} of {of} every answer and every number of the headline holds the level of "
-        f"{percent(LEVEL, 0)}. Under the others ({names}) false findings are more frequent."
-        f"{_together(certificate)}{few}"
-    )
-
-
-def _together(certificate: Certificate) -> str:
-    """Return what the numbers of the headline together do, if they are more than one and that is more than chance."""
-    fair = certificate.group(FAIR)
-    if fair is None or len(fair.rates) < 2 or fair.any_shown <= most_by_chance(fair.studies):
-        return ""
-    share = percent(fair.any_shown / fair.studies, 1)
-    return f" Each of them is held to it, not all together: in {share} of the studies of `{FAIR}` any one is shown."
 
 
 def main_table(certificate: Certificate) -> list[str]:
@@ -73,11 +45,9 @@ def excerpt(certificate: Certificate) -> str:
     head = ("model", *FAIR_HEAD)
     groups = _fair(certificate)
     rows = [(name, *rest) for name, _, *rest in (_fair_row(certificate, g) for g in groups if not g.unchanged)]
-    same = ", ".join(f"`{group.null}`" for group in groups if group.unchanged)
-    unchanged = ("", f"Not changed by {same}.") if same else ()
     figure = f"![False positives by fair model]({FOLDER}/{certificate.study}.svg)"
     table = _table(head, rows)
-    shown = [words, "", verdict(certificate), "", *table, *unchanged, *_found(certificate)]
+    shown = [words, "", verdict(certificate), "", *table, *_found(certificate)]
     return "\n".join([begin, "", *shown, "", figure, "", end])
 
 
@@ -87,6 +57,8 @@ def _found(certificate: Certificate) -> Iterator[str]:
     if tested:
         yield from ("", f"Planted in `{FAIR}`: the mean of each tested number by the bias, and power.", "")
         yield from _table(_response_head(tested[0]), [_response_row(one) for one in tested[:TOLD]])
+    elif certificate.is_unplanted(FAIR):
+        yield from ("", _unplanted(certificate))
     if certificate.real:
         yield from ("", "Trained models, and the number that is shown most often:", "", *_real(certificate))
 
@@ -94,22 +66,7 @@ def _found(certificate: Certificate) -> Iterator[str]:
 def brief(certificate: Certificate) -> str:
     """Return what the page of a study says of its certificate, with its marks."""
     begin, end = marks(certificate.study, "verdict")
-    return "\n".join([begin, "", f"`{certificate.study}`: {_short(certificate)}", "", end])
-
-
-def _short(certificate: Certificate) -> str:
-    """Return the verdict in one short sentence, for a page that leads to the whole table."""
-    judged, failed = certificate.fair, certificate.failed
-    if not any(rate.studies for group in judged for rate in group.rates):
-        return verdict(certificate)
-    held = f"{len(judged) - len(failed)} of" if failed else "all"
-    names = ", ".join(f"`{group.null}`" for group in failed)
-    due = f" Under {names} false findings are more frequent." if failed else ""
-    wanted = f" ({WANTED:,} are wanted)" if certificate.least < WANTED else ""
-    return (
-        f"holds the level of {percent(LEVEL, 0)} under {held} {counted(len(judged), 'fair model')}, each with "
-        f"{certificate.least:,} studies or more{wanted}.{due}"
-    )
+    return "\n".join([begin, "", f"`{certificate.study}`: {short_verdict(certificate)}", "", end])
 
 
 def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
@@ -127,7 +84,9 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
     yield ""
     yield from main_table(certificate)
     for null in dict.fromkeys(group.null for group in certificate.groups if group.strength):
-        if found := responses(certificate, null):
+        if certificate.is_unplanted(null):
+            yield from ("", f"## Planted biases in `{null}`", "", _unplanted(certificate))
+        elif found := responses(certificate, null):
             yield from ("", f"## Planted biases in `{null}`", "")
             yield (
                 f"Mean of each number by the planted bias (`{certificate.planted}`), and power: the share of studies "
@@ -157,6 +116,15 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
         yield from _real(certificate)
     yield from ("", "## What it holds for", "")
     yield from _facts(certificate)
+
+
+def _unplanted(certificate: Certificate) -> str:
+    planted = dict.fromkeys(group.strength for group in certificate.groups if group.strength and group.studies)
+    strengths = ", ".join(f"{strength:g}" for strength in planted)
+    return (
+        f"Nothing was planted: the answers are the same at every value of `{certificate.planted}` ({strengths}). "
+        "Nothing is known of what this study finds."
+    )
 
 
 def _sensitivity_row(one: Sensitivity) -> tuple[str, ...]:
@@ -190,7 +158,8 @@ def _fair(certificate: Certificate) -> list[Group]:
 def _fair_row(certificate: Certificate, group: Group) -> tuple[str, ...]:
     name, meaning = f"`{group.null}`", certificate.meanings.get(group.null, "")
     if group.unchanged:
-        return name, meaning, "", "not changed by it", "", "", "", "", "", ""
+        share = f" ({percent(group.changed, 1)} of its answers differ)" if group.changed else ""
+        return name, meaning, "", f"not changed by it{share}", "", "", "", "", "", ""
     rate = group.worst
     if rate is None:
         said = "no number has a verdict"
@@ -264,7 +233,7 @@ def draw(certificate: Certificate) -> Chart:
     """Draw the highest rate of false positives by fair model: of the answers, and of numbers where these fail alone."""
     rows = [
         (group, rate)
-        for group in _fair(certificate)
+        for group in (*_fair(certificate), *certificate.trained)
         if (rate := group.failing or group.worst_answer or group.worst) is not None and not group.unchanged
     ]
     figure = new_figure((7.6, 0.3 * len(rows) + 1.4))
@@ -280,7 +249,7 @@ def draw(certificate: Certificate) -> Chart:
     axes.set_xlim(left=0)
     axes.set_xlabel("studies with a finding (%)")
     caption = (
-        "For each fair model, the percentage of studies with a finding, for the question with the most, with its 95 % "
+        "For each fair model, those of the gallery and trained ones, the percentage of studies with a finding, for the question with the most, with its 95 % "
         f"interval; the dashed line is the level of {percent(LEVEL, 0)}. Diamonds: more findings, or more significant "
         "numbers of the headline, than chance explains."
     )

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from ..catalogue.certificates import LEVEL, Certificate, Group, Rate, Sensitivity
+from ..catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
 from ..catalogue.questions import Question
 from ..statistics.intervals import exact_interval
 from .campaign import Cell, Done, Number
@@ -21,8 +21,10 @@ RISK = 0.01
 
 def group_of(cell: Cell, done: Sequence[Done], questions: Sequence[Question] = (), *, unchanged: bool = False) -> Group:
     """Return the rates of the studies of one kind of model, and those of the answers to the study's questions."""
-    if not done:
-        return Group(null=cell.null, strength=cell.strength, unchanged=unchanged)
+    shares = [one.changed for one in done if one.changed is not None]
+    changed = _rounded(math.fsum(shares) / len(shares)) if shares else None
+    if unchanged or not done:
+        return Group(null=cell.null, strength=cell.strength, unchanged=unchanged, changed=changed)
     by_place: dict[bytes, list[Number]] = {}
     for one in done:
         for number in one.numbers:
@@ -39,7 +41,7 @@ def group_of(cell: Cell, done: Sequence[Done], questions: Sequence[Question] = (
         rates=tuple(rate for rate in rates if rate.studies or rate.mean is not None),
         answers=tuple(answers),
         missing=math.fsum(one.missing for one in done) / len(done),
-        unchanged=unchanged,
+        changed=changed,
     )
 
 
@@ -166,7 +168,12 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def responses(certificate: Certificate, null: str) -> list[Response]:
-    """Return how each number of the headline follows the planted bias; none where fewer than two were planted."""
+    """Return how each number of the headline follows the planted bias; none where fewer than two were planted.
+
+    None either where planting changed no answer.
+    """
+    if certificate.is_unplanted(null):
+        return []
     groups = sorted((one for one in certificate.groups if one.null == null and one.studies), key=lambda g: g.strength)
     if len(groups) < 3 or groups[0].strength:
         return []

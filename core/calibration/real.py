@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from ..catalogue.certificates import Group
+from ..catalogue.certificate_records import Group
 from ..catalogue.questions import Question
 from ..catalogue.study import SUBJECT, Study
 from ..contracts.adapter import ModelAdapter
@@ -79,7 +79,7 @@ class Trained:
         with TemporaryDirectory() as folder:
             bench = _Known(self.campaign.catalogue, self._study(seed, Path(folder)))
             bench.answers, bench.first_sample = self._answers, seed * APART
-            return self.campaign.measured(bench, self._models, self.name, seed, self.strength, alike=False)
+            return self.campaign.measured(bench, self._models, self.name, seed, self.strength)
 
     def _study(self, seed: int, folder: Path) -> Study:
         own = self.campaign.entry.calibration.trained

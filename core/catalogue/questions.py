@@ -21,6 +21,9 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name of the measure; of its headline estimates, those with the fewest factors answer."""
     group: dict[str, Scalar] = {}
     """Levels that the estimates have, where the measure is given in several ways."""
+    when: dict[str, Scalar | list[Scalar]] = {}
+    """Options with which the study answers this question, such as `{ asking = "generate" }`; several values of one
+    option as a list, options of a metric as `METRIC.option`. Empty: it does so with all options."""
     above: str = ""
     """What a value above neutral means, as a clause: `positive traits are chosen more often with the filter`."""
     below: str = ""
@@ -30,6 +33,13 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     percentage points of a percentage, 0.05 of a share, and of other units none."""
     counts: bool = False
     """Whether the measure counts what is significant after correction, so that any count above 0 is a finding."""
+
+    def applies(self, options: Mapping[str, object]) -> bool:
+        """Return whether a study with these options, defaults included, answers this question."""
+        return all(
+            options.get(name) in (values if isinstance(values, list) else [values])
+            for name, values in self.when.items()
+        )
 
     def among(
         self, numbers: Iterable[N], place: Callable[[N], tuple[str, Mapping[str, Scalar]]]
@@ -46,6 +56,16 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [one for one, levels in own if levels == fewest], [one for one, levels in own if levels > fewest]
 
 
-def questions_of(asked: Sequence[Question], summary: str, judged: str) -> Sequence[Question]:
-    """Return the questions of a study; without any, its summary, by its first measure that is `judged`."""
+def questions_of(
+    questions: Sequence[Question], options: Mapping[str, object], summary: str, judged: str
+) -> Sequence[Question]:
+    """Return the questions that a study with these options answers.
+
+    Args:
+        questions: those of the study, whatever its options.
+        options: every option of the probe, and `METRIC.option`.
+        summary: asked instead, where the study has no question with these options.
+        judged: the first measure that has a verdict, which answers the summary; empty: none has.
+    """
+    asked = [question for question in questions if question.applies(options)]
     return asked or ([Question(asks=summary, measure=judged)] if judged else [])

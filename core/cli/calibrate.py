@@ -23,8 +23,9 @@ from ..calibration.certify import (
     with_trained,
 )
 from ..calibration.gallery import choose, load_gallery
-from ..calibration.page import draw, page, verdict
+from ..calibration.page import draw, page
 from ..calibration.real import conduct_real
+from ..calibration.summary import verdict
 from ..contracts.words import counted
 from ..report.export import write_bytes
 from ..report.figures import export

@@ -164,7 +164,11 @@ def _known(catalogue: Catalogue, name: str, entry: StudyEntry) -> str:
         return "none: no measure of bias"
     for one in find_certificates(catalogue, name, entry.probe):
         old = "" if present_code(catalogue, entry, one) == one.code else "older than the code: "
-        return f"{old}{one.made}, {one.least:,} studies of each fair model"
+        if one.flaw:
+            return f"{old}{one.made}, not certified, since {one.flaw}"
+        names = ", ".join(group.null for group in one.failed)
+        failed = f"; false findings under {names}" if names else ""
+        return f"{old}{one.made}, {one.least:,} studies of each simulated fair model{failed}"
     return "uncalibrated"
 
 

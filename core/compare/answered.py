@@ -12,6 +12,7 @@ from ..answer import Answer
 from ..answer.lost import lost_of, missing_words
 from ..answer.records import COMPARED
 from ..answer.replies import Asked, furthest, label_of, reply_of, rows_of
+from ..catalogue.certificates import flat
 from ..catalogue.questions import Question
 from ..contracts.estimates import Estimate
 from .beside import PUBLISHED
@@ -29,7 +30,8 @@ def answer_of_comparison(comparison: Comparison) -> Answer | None:
     if comparison.ranked or not any(e.verdict is not None for e in tested):
         return None
     scores = next(iter(comparison.runs.values()))
-    asked = list(_asked([_told(e) for e in tested], scores.manifest.study.questions))
+    questions = [one for one in scores.manifest.study.questions if one.applies(flat(scores.options))]
+    asked = list(_asked([_told(e) for e in tested], questions))
     rows, left = rows_of(asked)
     names = list(comparison.runs)
     lost = [f"{label}: {missing_words(lost_of(own))}" for label, own in comparison.runs.items()]

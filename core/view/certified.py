@@ -10,8 +10,10 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..calibration.page import draw, page, verdict
-from ..catalogue.certificates import Certificate, find_certificates
+from ..calibration.page import draw, page
+from ..calibration.summary import verdict
+from ..catalogue.certificate_records import Certificate
+from ..catalogue.certificates import find_certificates
 from ..contracts.errors import UnknownNameError
 from ..report.figures import export
 from .answering import Pages, html

@@ -33,7 +33,7 @@ def estimate(value, low, high, verdict=Verdict.OPEN, **more):
 
 
 def replied(*estimates, **question):
-    asked = asked_of([Question(asks="Is there a gap?", measure="gap", **question)], "", estimates)
+    asked = asked_of([Question(asks="Is there a gap?", measure="gap", **question)], "", estimates, {})
     return reply_of(asked[0], NO_POWER)
 
 
@@ -110,14 +110,14 @@ def test_missing_answers_that_could_reverse_are_told():
 
 def test_at_most_six_rows_stand_with_what_was_left_out():
     many = [estimate(float(i), -9.0, 30.0, group={"group_id": f"g{i}", "fixed": "x"}) for i in range(20)]
-    rows, left = rows_of(asked_of([], "Is there a gap?", many))
+    rows, left = rows_of(asked_of([], "Is there a gap?", many, {}))
     assert [row.about for row in rows] == ["g19", "g18", "g17", "g16", "g15", "g14"]
     assert len(rows) == MOST_ROWS and "6 of 20" in left
 
 
 def test_measure_without_label_or_group_names_is_no_identifier():
     found = Estimate.from_flat(metric="my_own_score", group={"some_level": "very_tall"}, value=0.4, neutral=0.0)
-    rows, _ = rows_of(asked_of([], "Any?", [found, found.replace(group={"some_level": "short"})]))
+    rows, _ = rows_of(asked_of([], "Any?", [found, found.replace(group={"some_level": "short"})], {}))
     assert {row.label for row in rows} == {"my own score"}
     assert {row.about for row in rows} == {"very tall", "short"}
 
@@ -125,7 +125,7 @@ def test_measure_without_label_or_group_names_is_no_identifier():
 def test_markdown_makes_no_markup_of_hostile_labels():
     hostile = "| ![x](y) <script>alert(1)</script> **b**"
     found = estimate(1.0, -4.0, 6.0, label=hostile, group={"g": hostile})
-    asked = asked_of([Question(asks=hostile, measure="gap")], "", [found, found.replace(group={"g": "b"})])
+    asked = asked_of([Question(asks=hostile, measure="gap")], "", [found, found.replace(group={"g": "b"})], {})
     rows, left = rows_of(asked)
     told = answer_markdown(
         Answer(

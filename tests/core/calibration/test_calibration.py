@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -22,10 +24,12 @@ from prejudge.core.calibration.by_command import differing
 from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
 from prejudge.core.calibration.certify import digests_of, options_of, present_certificate
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
-from prejudge.core.calibration.page import page, verdict
+from prejudge.core.calibration.page import page
 from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
 from prejudge.core.calibration.real import Trained, conduct_real, real_groups
-from prejudge.core.catalogue.certificates import Certificate, Rate, confused, read_certificate, state_of
+from prejudge.core.calibration.summary import short_verdict, verdict
+from prejudge.core.catalogue.certificate_records import Certificate, Group, Rate
+from prejudge.core.catalogue.certificates import confused, read_certificate, state_of
 from prejudge.core.catalogue.digests import digest_of_module
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.registry import TrainedDesign
@@ -157,9 +161,126 @@ def test_measured_effects_are_compared_with_planted_ones() -> None:
     assert bent.saturation == pytest.approx(0.05, abs=0.02)
     (turned,) = responses(planted({0.0: 0.0, 0.5: 1.0, 1.0: 0.5, 2.0: 2.0}), FAIR)
     assert not turned.monotone
-    (blind,) = responses(planted({0.0: 0.0, 0.5: 0.0, 1.0: 0.0, 2.0: 0.0}, spread=0.0), FAIR)
-    assert not blind.monotone
     assert responses(planted({0.0: 0.0, 1.0: 1.0}), FAIR) == []
+
+
+def test_a_number_that_does_not_follow_a_planted_bias_is_not_monotone() -> None:
+    groups = [
+        group_of(Cell(FAIR, strength, 3), [done(number(strength), number(0.0, name="blind"))] * 3)
+        for strength in (0.0, 0.5, 1.0)
+    ]
+    monotone = {one.measure: one.monotone for one in responses(certificate(groups=tuple(groups)), FAIR)}
+    assert monotone == {"m": True, "blind": False}
+
+
+def test_nothing_is_certified_where_equal_answers_show_that_nothing_was_planted() -> None:
+    blind = planted({0.0: 0.0, 0.25: 0.0, 0.5: 0.0, 2.0: 0.0}, spread=0.0)
+    assert blind.is_unplanted(FAIR) and responses(blind, FAIR) == []
+    assert state_of(blind, {}, blind.code)[0] == "uncalibrated"
+    for text in (verdict(blind), short_verdict(blind)):
+        assert "nothing was planted" in text and "holds" not in text
+    assert "monotone" not in page(blind) and "power" not in page(blind).partition("## Planted")[2]
+    for means in ({0.0: 0.0, 0.25: 0.0, 0.5: 0.0, 2.0: 0.1}, {0.0: 0.0, 0.25: 0.0}, {0.0: 0.0}):
+        other = planted(means, spread=0.0)
+        assert not other.flaw and state_of(other, {}, other.code)[0] == "certified", means
+    # Where a study is at its ceiling at all strengths, the answers that were recorded to change tell that one acted.
+    full = replace(blind, groups=tuple(replace(one, changed=0.2 * bool(one.strength)) for one in blind.groups))
+    assert not full.flaw
+    still = replace(other, groups=tuple(replace(one, changed=0.0) for one in planted({0.0: 0.0, 1.0: 0.1}).groups))
+    assert still.flaw
+
+
+def fair_group(null: str, shown: int, studies: int = 200, *, verdicts: bool = True) -> Group:
+    found = [
+        done(number(float(seed), shown=seed < shown if verdicts else None), null=null, seed=seed)
+        for seed in range(studies)
+    ]
+    return group_of(Cell(null, 0.0, studies), found)
+
+
+def test_trained_fair_models_count_in_the_verdict_and_among_those_that_fail() -> None:
+    groups = (fair_group(FAIR, 9), fair_group("word-leans", 10))
+    real = (fair_group("trained-fair", 200), fair_group("trained-good", 3), replace(fair_group("b", 200), strength=1.0))
+    made = certificate(groups=groups, real=real)
+    assert [group.null for group in made.fair] == [FAIR, "word-leans", "trained-fair", "trained-good"]
+    assert [group.null for group in made.failed] == ["trained-fair"]
+    for text in (verdict(made), short_verdict(made)):
+        assert "2 of 2 simulated and 1 of 2 trained fair models" in text and "`trained-fair`" in text
+    (told,) = confused(made)
+    assert "trained-fair" in told and "100.0 %" in told and "200" in told
+    assert verdict(certificate(groups=groups, real=real[1:])).startswith("Under all 2 simulated and 1 trained fair")
+
+
+def test_a_model_that_cannot_act_is_not_tested_and_the_verdict_says_so_in_its_sentence() -> None:
+    groups = (
+        *(fair_group(FAIR, 9), fair_group("word-leans", 10), fair_group("prompt-leans", 10)),
+        *(fair_group("no-noise", 0, verdicts=False), Group(null="drift", unchanged=True)),
+    )
+    made = certificate(groups=groups, real=(fair_group("trained-once", 1, studies=1),))
+    assert [group.null for group in made.fair] == [FAIR, "word-leans"]
+    assert made.untested.keys() == {"prompt-leans", "no-noise", "drift", "trained-once"}
+    first, _, rest = verdict(made).partition(". ")
+    assert all(f"`{null}`" in first.partition("not tested")[2] for null in made.untested), first
+    assert "200" in rest and "4 others" in short_verdict(made)
+    none = certificate(groups=(fair_group(FAIR, 0, verdicts=False),))
+    assert none.flaw and "holds" not in verdict(none)
+
+
+INSTALLED = sorted(ROOT.glob("probes/*/certificates/*.json"))
+
+
+@pytest.mark.parametrize("path", INSTALLED, ids=lambda path: path.stem)
+def test_a_stored_certificate_names_every_fair_model_with_too_many_findings(path: Path) -> None:
+    """Recomputed from the counts in its file, without the product's rates."""
+    stored, made = msgspec.json.decode(path.read_bytes()), read_certificate(path)
+    failing, silent = set(), set()
+    for group in (one for one in stored["groups"] + stored["real"] if not one.get("strength")):
+        many = False
+        for rates in (group.get("rates", []), group.get("answers", [])):
+            judged = [rate for rate in rates if rate["studies"]]
+            limits = [binom.ppf(1 - 0.01 / len(judged), rate["studies"], 0.05) for rate in judged]
+            many |= any(rate["shown"] > limit for rate, limit in zip(judged, limits, strict=True))
+        failing |= {group["null"]} if many else set()
+        counts = [rate["studies"] for rate in group.get("rates", []) + group.get("answers", [])]
+        silent |= set() if any(counts) else {group["null"]}
+    assert {group.null for group in made.failed} == failing
+    assert silent <= made.untested.keys()
+    for text in (verdict(made), short_verdict(made)):
+        assert all(f"`{null}`" in text for null in failing)
+    assert all(f"`{null}`" in verdict(made).partition("not tested")[2].partition(". ")[0] for null in silent)
+    assert not failing or "all " not in verdict(made).partition("fair model")[0]
+
+
+def test_whether_a_null_acts_is_recorded_as_the_share_of_answers_that_it_changes(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "foreign.csv"
+    foreign.write_text(foreign_tuples())
+    others = Campaign(Catalogue.load(), "bistereo-tuples", SMALL | {"data": str(foreign)}, load_gallery())
+    shares = {
+        own: {null: one.one(null, 1).changed for null in ("word-leans", "drift", "copying", FAIR)}
+        for own, one in (("english", campaign), ("foreign", others))
+    }
+    assert shares["english"][FAIR] is None and campaign.one("word-leans", 2).changed is None
+    assert shares["english"]["word-leans"] > 0.3 and 0 < shares["english"]["copying"] < 1
+    assert shares["english"]["drift"] == 0  # it begins after 500 requests, and there are 115
+    assert shares["foreign"]["word-leans"] == 0  # its words are English ones
+    assert shares["foreign"]["copying"] == pytest.approx(shares["english"]["copying"], abs=0.1)
+    assert campaign.one(FAIR, 0, 2.0).changed > 0.1 and others.one(FAIR, 0, 2.0).changed == 0
+
+
+def foreign_tuples() -> str:
+    """Return the printed tuples with other words for people and attributes."""
+    rows = list(csv.DictReader(io.StringIO((ROOT / "probes/bistereo/data/tuples/tuples.csv").read_text())))
+    words: dict[str, str] = {}
+    for row in rows:
+        for name in ("attribute", "opposite", "meaning", "descriptor", "people"):
+            row[name] = words.setdefault(row[name], f"wort{len(words)}lich") if row[name] else ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign: Campaign) -> None:
@@ -443,6 +564,44 @@ def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path)
     again = call(tmp_path, *words)
     assert "0 studies of 115 requests" in again.stderr
     assert read_certificate(tmp_path / "calibration" / "bistereo-tuples.json").groups == made.groups
+
+
+def test_data_in_words_that_no_model_knows_are_not_certified(tmp_path: Path) -> None:
+    (tmp_path / "foreign.csv").write_text(foreign_tuples())
+    words = ["calibrate", "bistereo-tuples", "--data", "foreign.csv", "--studies", "3", "--planted", "2", "--real", "0"]
+    words += ["--by-command", "0", "--null", "word-leans", "--set", "bistereo-tuples.resamples=99"]
+    ended = call(tmp_path, *words)
+    assert ended.returncode == 0 and "Not certified" in ended.stdout and "nothing was planted" in ended.stdout
+    made = read_certificate(tmp_path / "calibration" / "bistereo-tuples.json")
+    assert made.is_unplanted(FAIR) and {group.changed for group in made.groups if group.strength} == {0.0}
+    assert "word-leans" in made.untested
+    text = (tmp_path / "calibration" / "bistereo-tuples.md").read_text()
+    assert "Nothing was planted" in text and "monotone" not in text and "(power" not in text
+
+
+@pytest.mark.parametrize(
+    ("study", "bad"),
+    [
+        ("crows-pairs", "sent_more,sent_less\nOld men nap.,Young men nap.\n"),
+        ("crows-pairs", "sent_more,sent_less,stereo_antistereo,bias_type\n"),
+        # It can be read, and no test follows from it.
+        ("bistereo-tuples", "dimension,descriptor,term,attribute,sentiment\nheight,tall,girl,smart,positive\n"),
+    ],
+)
+def test_data_that_cannot_be_used_leave_nothing_and_do_not_block_the_next_call(
+    tmp_path: Path, study: str, bad: str
+) -> None:
+    words = ["calibrate", study, "--data", "own.csv", "--studies", "2", "--planted", "0", "--real", "0"]
+    words += ["--by-command", "0", "--null", "word-leans"]
+    (tmp_path / "own.csv").write_text(bad)
+    refused = call(tmp_path, *words)
+    assert refused.returncode == 2 and "Traceback" not in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["own.csv"]
+    rows = [f"Old men nap {n}.,Young men nap {n}.,stereo,age" for n in range(9)]
+    good = "\n".join(["sent_more,sent_less,stereo_antistereo,bias_type", *rows])
+    (tmp_path / "own.csv").write_text(good if study == "crows-pairs" else foreign_tuples())
+    assert call(tmp_path, *words).returncode == 0
+    assert read_certificate(tmp_path / "calibration" / f"{study}.json").group(FAIR).studies == 2
 
 
 DRAWN = "prejudge.adapters.reference.items:tuples"

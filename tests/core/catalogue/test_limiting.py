@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 from fakes import ask, fake_catalogue
 
-from prejudge.core.catalogue.certificates import Certificate, calibrated
+from prejudge.core.catalogue.certificate_records import Certificate
+from prejudge.core.catalogue.certificates import calibrated
 from prejudge.core.catalogue.limiting import QUICK_TRIALS, Limit, draw_units, split_limit
 from prejudge.core.catalogue.registry import Limits, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
