@@ -16,6 +16,7 @@ import types
 import urllib.request
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ pytestmark = pytest.mark.usefixtures("no_figures")
 ELSEWHERE = {"docs/adapters/new.md": "tests/contracts/test_docs_example.py"}
 """Pages whose Python another file runs."""
 PYTHON = [block for block in blocks("python") if name_of(block.page) not in ELSEWHERE]
+WRITTEN = [
+    *ROOT.glob("*.md"),
+    *(page for folder in ("docs", "adapters", "probes") for page in (ROOT / folder).rglob("*.md")),
+]
+"""All pages of prose, those of data folders too."""
 REGISTRY = {"adapters", "models", "studies", "probes", "metrics"}
 """Tables of a registry."""
 
@@ -340,3 +346,33 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+ROW = re.compile(r"\s*\|.*")
+RULE = re.compile(r"\s*\|[\s:|-]+\|\s*")
+
+
+def cut_rows(text):
+    """Return the rows that a blank line cuts off from their table: a page shows them as a line of text."""
+    lines = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.M | re.S).split("\n")
+    filled = [(number, line) for number, line in enumerate(lines) if line.strip()]
+    return [
+        line
+        for (above, row), (number, line) in pairwise(filled)
+        if ROW.fullmatch(row)
+        and ROW.fullmatch(line)
+        and number > above + 1
+        # The head of a table that follows another has its rule below.
+        and not (number + 1 < len(lines) and RULE.fullmatch(lines[number + 1]))
+    ]
+
+
+def test_row_after_a_blank_line_is_cut_off():
+    table = "| a |\n| - |\n| 1 |\n"
+    assert cut_rows(f"{table}\n| 2 |\n") == cut_rows(f"{table}\n\n| 2 |\n| 3 |\n") == ["| 2 |"]
+    assert cut_rows(f"{table}\n{table}") == cut_rows(f"```\n{table}\n| 2 |\n```\n") == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=map(name_of, WRITTEN))
+def test_tables_are_not_cut_by_blank_lines(page):
+    assert cut_rows(page.read_text("utf-8")) == []

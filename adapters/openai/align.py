@@ -59,8 +59,11 @@ def find_continuation(tokens: Tokens, prompt: str, continuation: str, counted: U
     if start is None:
         raise PermanentError(
             f"{where} does not echo the prompt token by token with the one it generated behind, so its numbers "
-            "cannot be assigned to tokens.",
+            "cannot be assigned to tokens. llama_cpp.server does so for a model that begins no text with a token of "
+            "its own (BOS): run its GGUF file with the adapter llamacpp (llamacpp:FILE.gguf). For other servers, use "
+            "another way of `likelihood`.",
             code="endpoint.echo",
+            adapter="llamacpp",
         )
     return Found(tokens.texts[:end], tokens.values[:end], start)
 

@@ -36,11 +36,7 @@ def settings_in(text: str) -> dict[str, Any]:
     Raises:
         UsageError: they are not of the form NAME=VALUE, or one is set twice.
     """
-    parts = split_list(text)
-    settings = parse_assignments(parts)
-    if len(settings) < len(parts):
-        raise UsageError(f"the settings [{text}] set a name twice. Set each once.", code="options.duplicate")
-    return settings
+    return parse_assignments(split_list(text))
 
 
 def split_list(text: str) -> list[str]:

@@ -61,12 +61,15 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command, or name the one that is meant."""
+        """Return the command, or name the one that is meant; refuse an option of a single value that is repeated."""
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
             hints = import_module(".hints", __package__)
             ctx.fail(f"No such command {args[0]!r}.{hints.suggestion(args[0], known, hints.COMMANDS)}")
-        return super().resolve_command(ctx, args)
+        name, command, remaining = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            import_module(".repeated", __package__).ensure_single(command, remaining, ctx)
+        return name, command, remaining
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete command names without importing a command."""

@@ -12,7 +12,7 @@ import click
 
 from ..catalogue.study import SUBJECT
 from ..contracts.errors import DataError, StoreError, UsageError
-from ..contracts.options import parse_assignments
+from ..contracts.options import parse_assignments, set_twice
 from ..contracts.places import Places
 from ..contracts.processors import usable_cores
 from ..engine.batch.options import SENTINELS
@@ -305,17 +305,30 @@ def read_pairs(option: str, given: Sequence[str], such: str = "NAME=VALUE") -> d
     """Return texts by name.
 
     Raises:
-        UsageError: one has no `=`.
+        UsageError: one has no `=`, or a name has two values.
     """
-    if wrong := [one for one in given if "=" not in one]:
-        raise UsageError(f"{option} is {wrong[0]!r}. Give {such}.", code="options.value")
-    return dict(one.partition("=")[::2] for one in given)
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"{option} is {text!r}. Give {such}.", code="options.value")
+        if name in pairs:
+            raise set_twice(name)
+        pairs[name] = value
+    return pairs
 
 
 def read_assignments(assignments: tuple[str, ...], data: str | None, **others: Any) -> dict[str, Any]:
-    """Return the options set on the command line; those with an option of their own come last."""
-    own = {"data": data, **others}
-    return parse_assignments(assignments) | {name: value for name, value in own.items() if value is not None}
+    """Return the options set on the command line, by `--set` or by an option of their own.
+
+    Raises:
+        UsageError: an option is set twice.
+    """
+    values = parse_assignments(assignments)
+    named = {name: value for name, value in {"data": data, **others}.items() if value is not None}
+    if repeated := sorted(values.keys() & named.keys()):
+        raise set_twice(repeated[0])
+    return values | named
 
 
 def split_models(models: Sequence[str]) -> tuple[list[str], dict[str, str]]:

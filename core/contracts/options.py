@@ -111,15 +111,22 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Read `name=value` texts; a value that is not valid TOML is a text.
 
     Raises:
-        UsageError: a text without `=`, or a value that is nested too deeply.
+        UsageError: a text without `=`, a name that is set twice, or a value that is nested too deeply.
     """
     values: dict[str, Any] = {}
     for text in assignments:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
             raise UsageError(f"cannot read {text!r}. Write NAME=VALUE, such as per_cell=60.", code="options.assignment")
-        values[name.strip()] = _toml_value(name.strip(), value.strip())
+        if name in values:
+            raise set_twice(name)
+        values[name] = _toml_value(name, value)
     return values
+
+
+def set_twice(name: str) -> UsageError:
+    """Return the error of an option that is set twice: one of the two values would be ignored."""
+    return UsageError(f"{name!r} is set more than once. Set it once.", code="options.duplicate", option=name)
 
 
 def _toml_value(name: str, text: str) -> Any:
