@@ -44,7 +44,9 @@ def _held(certificate: Certificate) -> str:
     simulated = [group for group in certificate.fair if group not in trained]
     kinds = {"simulated": simulated, "trained": trained}
     counts = [
-        f"{sum(not group.failed for group in groups)} of {len(groups)} {kind}" for kind, groups in kinds.items() if groups
+        f"{sum(not group.failed for group in groups)} of {len(groups)} {kind}"
+        for kind, groups in kinds.items()
+        if groups
     ]
     if not certificate.failed:
         counts = [f"{len(groups)} {kind}" for kind, groups in kinds.items() if groups]
