@@ -250,7 +250,7 @@ def draw(certificate: Certificate) -> Chart:
     axes.set_xlabel("studies with a finding (%)")
     caption = (
         "For each fair model, those of the gallery and trained ones, the percentage of studies with a finding, for the "
-        f"question with the most, with its 95 % interval; the dashed line is the level of {percent(LEVEL, 0)}. Diamonds: "
+        f"question with the most, with its 95 % interval; the dashed line is at {percent(LEVEL, 0)}. Diamonds: "
         "more findings, or more significant numbers of the headline, than chance explains."
     )
     return Chart("false-positives", f"{certificate.study}: false positives by fair model", caption, figure)
