@@ -33,8 +33,8 @@ from ..store.chunks import Chunks
 from ..store.content import Facts, Failed, Proof, Sent, Tried
 from ..store.evidence import trial_digest
 from ..store.intake import ensure_factors, ensure_whole
-from ..store.reading import TRIAL_SCHEMA
 from ..store.store import manifest_columns
+from ..store.trials import TRIAL_SCHEMA
 from .alike import differing
 from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
 from .matching import Contradiction, Matcher
