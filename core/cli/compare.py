@@ -20,7 +20,15 @@ from ..report.output import ensure_writable
 from ..store import Store
 from .comparison import show_comparison
 from .completing import complete_run
-from .shared import published_option, read_assignments, registry_option, runs_option, set_option, store_option
+from .shared import (
+    published_option,
+    read_assignments,
+    registry_option,
+    runs_option,
+    set_option,
+    store_option,
+    unproved_option,
+)
 
 
 @click.command()
@@ -38,6 +46,7 @@ from .shared import published_option, read_assignments, registry_option, runs_op
 )
 @click.option("--ranks", is_flag=True, help="Rank the models in several studies, and test whether the ranks agree.")
 @set_option
+@unproved_option
 @store_option
 @runs_option
 @registry_option
@@ -63,7 +72,7 @@ def compare(
         margin=margin,
         published=published,
     )
-    with Store(where["store"], writable=False) as store:
+    with Store(where["store"], writable=False, unproved=where["unproved"]) as store:
         runs = score_all(catalogue, store, names, options.assignments)
     ranked = where["ranks"] or ranks_possible(runs)
     done = (rank_runs if ranked else compare_scores)(catalogue, runs, options)

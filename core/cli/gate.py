@@ -16,6 +16,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.words import counted
 from ..gate import State, Verdict, judge_run, junit, markdown, read_policy, summary, worst
 from ..report.export import write_bytes
+from ..scoring.score import unproved_words
 from ..store import Store
 from .shared import (
     read_assignments,
@@ -25,6 +26,7 @@ from .shared import (
     say_own_options,
     set_option,
     store_option,
+    unproved_option,
 )
 from .terminal import terminal
 
@@ -39,6 +41,7 @@ CODES = {State.PASS: 0, State.FAIL: 1, State.OPEN: 5}
 @click.option("--junit", "xml", default=None, metavar="FILE", help="Write the checks as JUnit XML.")
 @click.option("--markdown", "brief", default=None, metavar="FILE", help="Write a summary for a pull request.")
 @set_option
+@unproved_option
 @store_option
 @runs_option
 @registry_option
@@ -60,10 +63,11 @@ def gate(
         with contextlib.suppress(OSError):  # said when it is written
             Path(old).unlink(missing_ok=True)  # the result of an earlier gate must not look like this one's
     rules, given = read_policy(policy), read_assignments(assignments, None)
-    with Store(where["store"], writable=False) as opened:
+    with Store(where["store"], writable=False, unproved=where["unproved"]) as opened:
         scores, verdicts = judge_run(Catalogue.load(where["registry"]), opened, name, rules, given)
     say_own_options(Path(where["runs"]) / scores.run.name, given)
     title = f"{rules.name} on {scores.run.name}"
+    title = unproved_words(title) if scores.unproved else title
     if xml is not None:
         write_bytes(junit(verdicts, title), Path(xml))
     if brief is not None:

@@ -13,7 +13,7 @@ from ..contracts import Estimate
 from ..contracts.errors import UsageError
 from ..engine.manifest import earlier_words
 from ..report.place import with_said
-from ..scoring.score import Scores, score
+from ..scoring.score import UNPROVED, Scores, score
 from ..scoring.warnings import warnings_of
 from ..store import Store
 from ..store.urls import option_words
@@ -84,6 +84,8 @@ def show(scores: Scores, place: str = "") -> None:
         console.print(f"Run:    {scores.run.name}")
     if scores.manifest.head:
         console.print(f"Head:   {scores.manifest.head}", soft_wrap=True)
+    elif scores.unproved:
+        console.print(f"Head:   {UNPROVED}: {scores.unproved}", soft_wrap=True)
     if earlier := earlier_words(scores.manifest):
         console.print(f"Earlier answers: {earlier}", soft_wrap=True)
 

@@ -26,6 +26,7 @@ from .shared import (
     runs_option,
     set_option,
     store_option,
+    unproved_option,
 )
 
 
@@ -35,6 +36,7 @@ from .shared import (
 @click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle, without a store.")
 @correction_options
 @set_option
+@unproved_option
 @store_option
 @runs_option
 @registry_option
@@ -49,7 +51,10 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
     if scores is not None:
         published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
         return deliver(corrected_run(catalogue, published, **given), None, where)
-    with scored_again(name, where | {"registry": registry}), Store(where["store"], writable=False) as store:
+    with (
+        scored_again(name, where | {"registry": registry}),
+        Store(where["store"], writable=False, unproved=where["unproved"]) as store,
+    ):
         found = score_run(catalogue, store, name, read_assignments(assignments, None))
         return deliver(corrected_run(catalogue, found, **given), store, where)
 

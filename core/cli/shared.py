@@ -38,6 +38,11 @@ store_option = click.option(
     show_envvar=True,
     help="The store: a file or a SQLAlchemy URL.",
 )
+unproved_option = click.option(
+    "--unproved",
+    is_flag=True,
+    help="Show the numbers of a run that is not as it was stored, too; each is marked, and there is no head.",
+)
 registry_option = click.option(
     "--registry",
     default=None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 import click
+import polars as pl
 
 from ..catalogue.study import Catalogue
 from ..contracts.errors import UnknownNameError, UsageError
@@ -31,6 +32,7 @@ from .shared import (
     say_own_options,
     set_option,
     store_option,
+    unproved_option,
 )
 
 
@@ -63,6 +65,7 @@ from .shared import (
 @click.option("--out", default=None, metavar="FILE", help="The file to write. Default: RUN-estimates.csv and so on.")
 @correction_options
 @set_option
+@unproved_option
 @store_option
 @runs_option
 @registry_option
@@ -84,7 +87,7 @@ def export(
     """
     given = read_assignments(assignments, None)
     catalogue = Catalogue.load(where["registry"])
-    with Store(where["store"], writable=False) as opened:
+    with Store(where["store"], writable=False, unproved=where["unproved"]) as opened:
         scores = score(catalogue, opened, name, given)
     scores = corrected_run(catalogue, scores, where["labels"], where["matrix"], where["outcome"])
     for note in unfinished_notes(scores, option_words(where["store"])):
@@ -102,7 +105,8 @@ def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...], 
             raise UsageError(
                 "--metric and --group select estimates; they need --what estimates.", code="options.conflict"
             )
-        return encode(scores.frame, kind)
+        frame = scores.frame
+        return encode(frame.with_columns(unproved=pl.lit(value=True)) if scores.unproved else frame, kind)
     chosen = _selected([e for every in scores.estimates.values() for e in every], metrics, group)
     return latex_table(chosen).encode() if kind == "latex" else encode(estimates_frame(chosen), kind)
 

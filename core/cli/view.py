@@ -14,7 +14,7 @@ from ..contracts.errors import MissingExtraError, UsageError
 from ..store import Store, get_run
 from .completing import complete_run
 from .outlet import echo
-from .shared import ensure_there, registry_option, runs_option, store_option
+from .shared import ensure_there, registry_option, runs_option, store_option, unproved_option
 
 
 @click.command()
@@ -44,6 +44,7 @@ from .shared import ensure_there, registry_option, runs_option, store_option
     metavar="NAME=LEVEL",
     help="Show the answers of RUN with this level of a factor, outcome or status. Repeatable.",
 )
+@unproved_option
 @store_option
 @runs_option
 @registry_option
@@ -88,7 +89,7 @@ def view(
         show(application(None, pages), landing=f"/sample/{quote(made.folder.name)}")
     else:
         ensure_there(where["store"])
-        with Store(where["store"], writable=False) as store:
+        with Store(where["store"], writable=False, unproved=where["unproved"]) as store:
             shown = View(filters=filters_of(name, filters)).query
             parts = ("answers",) if filters else ()
             landing = "/" if name is None else run_url(get_run(store, name).name, *parts, query=shown)

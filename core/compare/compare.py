@@ -27,6 +27,7 @@ from .beside import PUBLISHED, in_words, published_of, set_beside
 from .check import by_study, ensure_comparable
 from .differences import POINTS, Difference
 from .drawn import each_once, forests, side_by_side
+from .marking import marked
 from .pair import Units, families, groups_in, key_of, pair, units_of, widest
 from .records import CompareOptions, Comparison
 
@@ -110,7 +111,7 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
     top = [d.estimate for d in headline or found]
     paired = [e for e in top if not e.facts.get(PUBLISHED)]
     titles = dict.fromkeys(s.manifest.study.title or s.manifest.study.name for s in runs.values())
-    return Comparison(
+    comparison = Comparison(
         title=f"{'; '.join(titles)}: {len(runs)} runs compared",
         runs=dict(runs),
         differences=tuple(found),
@@ -121,6 +122,7 @@ def compare_scores(catalogue: Catalogue, runs: Mapping[str, Scores], options: Co
         charts=each_once([*charts, *metric.figures(top), *drawn]),
         listings=listings,
     )
+    return marked(comparison)
 
 
 def _reasoning_notes(runs: Mapping[str, Scores]) -> list[str]:

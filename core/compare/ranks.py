@@ -15,6 +15,7 @@ from ..scoring.score import Scores
 from .check import by_study, ensure_comparable
 from .compare import listings_of
 from .differences import Difference
+from .marking import marked
 from .pair import key_of
 from .records import CompareOptions, Comparison
 
@@ -53,7 +54,7 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
     with blamed(catalogue.plugins.offers["metric"][RANKS].plugin, f"metric {RANKS!r}"):
         estimates = metric.compute(_places(studies), settings)
     found = tuple(Difference(e, None, None) for e in estimates)
-    return Comparison(
+    comparison = Comparison(
         title=f"Ranks of {len(_models(runs.values()))} models across {len(studies)} studies",
         runs=dict(runs),
         differences=found,
@@ -65,6 +66,7 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
         listings=listings_of(catalogue, runs),
         ranked=True,
     )
+    return marked(comparison)
 
 
 def _models(runs: Iterable[Scores]) -> set[str]:

@@ -16,7 +16,7 @@ from ..compare.pair import key_of
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
 from ..report.text import group_words
-from ..scoring.score import Scores, score
+from ..scoring.score import Scores, score, unproved_words
 from ..store import Store, get_run
 from .checks import Check, More, State, check_estimate, check_share, worst
 from .deciding import Sequences, sequences_of
@@ -98,18 +98,29 @@ def judge_run(
             f"the policy is for study {policy.study!r}; {own}. Name a run of its study, or correct it.",
             code="policy.study",
         )
-    baselines = {}
+    baselines, altered = {}, False
     for other in dict.fromkeys(rule.baseline for rule in policy.rules if rule.baseline):
         if (found := get_run(store, other).name) == scores.run.name:
             raise UsageError(
                 f"the baseline {other!r} is the run itself, {found}. Name another run.", code="policy.baseline"
             )
         against = score(catalogue, store, found, assignments)
+        altered |= bool(against.unproved)
         if not scores.estimates:
             continue  # nothing to compare yet, and every rule of estimates fails by itself
         compared = compare_scores(catalogue, {BASELINE: against, RUN: scores}, CompareOptions())
         baselines[other] = {_own_key(d.estimate): d for d in compared.differences}
-    return scores, judge(scores, policy, baselines, followed_in(scores, policy))
+    verdicts = judge(scores, policy, baselines, followed_in(scores, policy))
+    return scores, [_unproved(verdict) for verdict in verdicts] if altered or scores.unproved else verdicts
+
+
+def _unproved(verdict: Verdict) -> Verdict:
+    """Mark the checks of numbers that are not those of a head."""
+    outcomes = [
+        msgspec.structs.replace(o, subject=unproved_words(o.subject), label=unproved_words(o.label))
+        for o in verdict.outcomes
+    ]
+    return Verdict(verdict.rule, tuple(outcomes))
 
 
 def followed_in(scores: Scores, policy: Policy) -> Sequences | None:

@@ -20,10 +20,11 @@ import polars as pl
 from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.estimates import Caveat
 from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value, percent
 from ..engine.manifest import earlier_words
 from ..engine.spilled import Frames
-from ..scoring.score import Scores
+from ..scoring.score import UNPROVED, Scores, unproved_words
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
 from .markdown import escape, table
@@ -159,8 +160,9 @@ def _results(scores: Scores) -> Results:
 
 def _estimate(e: Estimate) -> tuple[object, ...]:
     decimals = decimals_for([e.value, e.low, e.high])
+    measure = f"{e.metric} ({e.unit})" if e.unit else e.metric
     return (
-        f"{e.metric} ({e.unit})" if e.unit else e.metric,
+        unproved_words(measure) if Caveat.UNPROVED in e.caveats else measure,
         group_words(e.group),
         number(e.value, decimals),
         interval(e.low, e.high, decimals),
@@ -199,7 +201,7 @@ def _provenance(scores: Scores) -> list[tuple[str, object]]:
         ("state", scores.run.state),
         ("started", _moment(scores.run.started)),
         ("finished", _moment(scores.run.finished)),
-        ("head", manifest.head or "not recorded"),
+        ("head", manifest.head or (f"{UNPROVED}: {scores.unproved}" if scores.unproved else "not recorded")),
         *([("answers of earlier runs", earlier)] if (earlier := earlier_words(manifest)) else []),
         *([("unproved before", _moment(scores.run.unproved))] if scores.run.unproved is not None else []),
         ("prejudge", manifest.prejudge),

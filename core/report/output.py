@@ -18,7 +18,7 @@ from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.errors import UnknownNameError, UsageError
 from ..engine.manifest import IMPORTED, MANIFEST
-from ..scoring.score import Scores, estimates_frame
+from ..scoring.score import Scores, estimates_frame, unproved_words
 from ..scoring.warnings import warnings_of
 from ..store import Store
 from . import Published, ReportContent, StudyInfo, Table, write
@@ -89,7 +89,7 @@ def build_content(
     study, manifest = scores.manifest.study, scores.manifest
     checks = integrity_words(manifest)
     return ReportContent(
-        title=study.title,
+        title=unproved_words(study.title) if scores.unproved else study.title,
         study=StudyInfo(name=study.name, summary=study.summary, citation=study.source),
         models=dict(manifest.identities),
         names=study.roles,

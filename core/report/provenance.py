@@ -13,7 +13,7 @@ from ..catalogue.origins import Origin
 from ..contracts import Stage
 from ..contracts.adapter import OPERATIONS
 from ..engine.manifest import Manifest, StageRecord, earlier_words, in_words
-from ..scoring.score import Scores
+from ..scoring.score import UNPROVED, Scores
 from ..statistics.templates import rendered
 from ..store import RunRow, Store
 from ..store.damage import damaged
@@ -25,6 +25,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
     manifest = scores.manifest
     return {
         **_run(scores.run, manifest),
+        **({"head": f"{UNPROVED}: {scores.unproved}"} if scores.unproved else {}),
         "cost": cost_words(manifest),
         **({"calibration": manifest.calibration.told} if manifest.calibration is not None else {}),
         "answers by stage": {name: record.counts for name, record in manifest.stages.items()},

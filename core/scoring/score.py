@@ -41,6 +41,8 @@ LOG = logging.getLogger(__name__)
 BYTES = 400
 """Of a row of observations and of what a measure makes of it, as measured."""
 SMALLEST = "smallest-effect"
+UNPROVED = "UNPROVED"
+"""The mark of numbers of a run that is not as it was stored."""
 ALPHA = 0.05
 """Level of the tests of a metric that has no such option."""
 
@@ -88,7 +90,11 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """Draw the figures of every metric, at their first use: a verdict needs none."""
-        return tuple(chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name]))
+        charts = [chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name])]
+        return tuple(
+            msgspec.structs.replace(chart, title=unproved_words(chart.title)) if self.unproved else chart
+            for chart in charts
+        )
 
     @cached_property
     def examples(self) -> tuple[Example, ...]:
@@ -184,21 +190,20 @@ def score(
     assignments: Mapping[str, Any] | None = None,
     *,
     unrecorded: bool = False,
-    unproved: bool = False,
 ) -> Scores:
     """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
 
     An option of the probe that only changes how answers are read (`Options.rereads`) may be among them.
 
-    `unrecorded`: accept a run without recorded trials, which has no estimates. `unproved`: score a run that is not as
-    it was stored, too; every estimate says so, and there is no head.
+    `unrecorded`: accept a run without recorded trials, which has no estimates. Of a store that is opened as
+    `unproved`, a run that is not as it was stored is scored, too: every estimate says so, and there is no head.
 
     Raises:
         UsageError: an assignment is not to a metric of the study; other options cannot change after a run.
         UnknownNameError: there is no such run, or its probe or metrics are not installed.
         DataError: the run recorded nothing yet, or is not as it was stored.
     """
-    scores, instrument = opened(catalogue, store, name, assignments, unproved=unproved)
+    scores, instrument = opened(catalogue, store, name, assignments)
     if not _recorded(scores, instrument):
         if unrecorded:
             return msgspec.structs.replace(scores, manifest=handed_on(scores.manifest), local=scores.manifest.study)
@@ -207,12 +212,7 @@ def score(
 
 
 def opened(
-    catalogue: Catalogue,
-    store: Store,
-    name: str,
-    assignments: Mapping[str, Any] | None = None,
-    *,
-    unproved: bool = False,
+    catalogue: Catalogue, store: Store, name: str, assignments: Mapping[str, Any] | None = None
 ) -> tuple[Scores, Instrument]:
     """Return a run with its observations and no estimates, and what it was asked and is measured with.
 
@@ -228,7 +228,7 @@ def opened(
     stages = tuple(instrument.stages())
     tallies = {stage.name: Tally() for stage in stages}
     first, reasoning = manifest.refusals, instrument.needs_reasoning
-    proof = RunProof(store, run, strict=not unproved)
+    proof = RunProof(store, run)
     read = {
         stage.name: spill_stage(store, run, stage, first, tallies[stage.name], reasoning=reasoning, proof=proof)
         for stage in sorted(stages, key=lambda stage: stage.name)
@@ -348,8 +348,7 @@ def measure_frame(
 
 
 def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
-    estimates, limits = {}, [Caveat.UNPROVED] if scores.unproved else []
-    limits += [Caveat.SELECTED] if scores.manifest.renewed else []
+    estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
     limits += [Caveat.ENDED_EARLY] if scores.manifest.ending is not None else []
@@ -357,7 +356,8 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             found = [described(e, metric, options) for e in _computed(scores, name, metric, options)]
-            estimates[name] = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
+            found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
+            estimates[name] = list(map(unproved, found)) if scores.unproved else found
     # The present digests: a file may have been given, or may have changed, after the run.
     data = scores.manifest.data | digest_files(instrument.files())
     made = scores.manifest
@@ -373,13 +373,33 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         local=made.study,
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
-        conclusions={name: places.text(m.conclude(estimates[name])) for name, (m, _) in instrument.metrics.items()},
+        conclusions=_conclusions(scores, instrument, estimates, places),
         methods=tuple(places.text(m.methods(o)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
         options=every,
         smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
     return msgspec.structs.replace(measured, whole=partial(held_by, catalogue, measured))
+
+
+def _conclusions(
+    scores: Scores, instrument: Instrument, estimates: Mapping[str, list[Estimate]], places: Places
+) -> dict[str, str]:
+    texts = {name: places.text(m.conclude(estimates[name])) for name, (m, _) in instrument.metrics.items()}
+    return {name: unproved_words(text) for name, text in texts.items()} if scores.unproved else texts
+
+
+def unproved(estimate: Estimate) -> Estimate:
+    """Return an estimate of a run that is not as it was stored, marked wherever it is shown."""
+    if Caveat.UNPROVED in estimate.caveats:
+        return estimate
+    label = unproved_words(estimate.label or estimate.metric)
+    return estimate.replace(label=label, caveats=(*estimate.caveats, Caveat.UNPROVED))
+
+
+def unproved_words(text: str) -> str:
+    """Return a text about numbers of a run that is not as it was stored, with the mark."""
+    return f"{UNPROVED}: {text}" if text and not text.startswith(UNPROVED) else text
 
 
 def _computed(scores: Scores, name: str, metric: Metric, options: Options) -> Sequence[Estimate]:

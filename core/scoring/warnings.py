@@ -13,6 +13,10 @@ from ..engine.manifest import in_words
 from .score import Scores
 
 AGAIN = "Scored again with {options}: the numbers may differ from those with the run's own options."
+ALTERED = (
+    "UNPROVED: the run is not as it was stored ({problem}). These numbers are not those of its head. `prejudge cache "
+    "verify` names every damaged row."
+)
 INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
 REWRITTEN = "Asked and scored with different code: {change}."
 RENEWED = (
@@ -57,7 +61,9 @@ def warnings_of(scores: Scores, place: str = "") -> list[str]:
     remeasured = scores.manifest.remeasured
     again = [AGAIN.format(options=in_words(remeasured))] if remeasured else []
     damage = [scores.damage] if scores.damage else []
+    altered = [ALTERED.format(problem=scores.unproved)] if scores.unproved else []
     warnings = [
+        *altered,
         *damage,
         *again,
         *_secret(scores),

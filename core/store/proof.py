@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -95,10 +95,6 @@ class RowCheck:
             digests.append(digest)
         return b"".join(digests)
 
-    def before(self, stage: str) -> Iterator[str]:
-        """Yield the stages that are to be checked before this one."""
-        return iter(())
-
     def report(self, where: str, problem: str) -> None:
         """Raise what is damaged, or remember the first.
 
@@ -110,8 +106,11 @@ class RowCheck:
         self.faults += 1
         self.problem = self.problem or f"{where}: {problem}"
 
-    def receive(self, digests: bytes) -> None:
-        """Receive the digests of the next rows in plan order."""
+    def receive(self, stage: str, digests: bytes) -> None:
+        """Receive the digests of the next trials of a stage, in plan order."""
+
+    def end(self, stage: str) -> None:
+        """Receive the end of a stage."""
 
     def _name_fault(self, connection: sa.Connection, stage: str, row: tuple[Any, ...]) -> None:
         number, trial = row[_NUMBER], f"trial {row[1]!r} of stage {stage!r}"
@@ -167,13 +166,18 @@ class RowCheck:
 
 
 class RunProof(RowCheck):
-    """A check of a whole run while its stages are read; they must be read in Python's order of their names."""
+    """A check of a whole run while its stages are read.
 
-    def __init__(self, store: Store, run: RunRow, *, strict: bool = True) -> None:
-        super().__init__(strict=strict)
+    The head follows from the stages in Python's order of their names: read in this order, none is kept in memory.
+    """
+
+    def __init__(self, store: Store, run: RunRow) -> None:
+        super().__init__(strict=not store.unproved)
         self._store, self._run = store, run
         self._hash = hashlib.sha256(VERSION)
         self._left = _stages(store, run.id)
+        self._early: dict[str, bytearray] = {}
+        self._ended: set[str] = set()
 
     @property
     def head(self) -> str:
@@ -183,17 +187,24 @@ class RunProof(RowCheck):
         """
         return "" if self.problem or self._run.state == "running" else self._hash.hexdigest()
 
-    def before(self, stage: str) -> Iterator[str]:
-        """Yield the stages that are to be checked before this one, because no reader wants them."""
-        while self._left and self._left[0] < stage:
-            yield self._left.pop(0)
+    def receive(self, stage: str, digests: bytes) -> None:
+        """Add the digests of the next trials of a stage to the head, or keep them until it is the stage's turn."""
         if self._left and self._left[0] == stage:
-            self._left.pop(0)
+            self._hash.update(digests)
+        else:
+            self._early.setdefault(stage, bytearray()).extend(digests)
 
-    def remaining(self) -> Iterator[str]:
-        """Yield the stages that no reader wants."""
-        while self._left:
-            yield self._left.pop(0)
+    def end(self, stage: str) -> None:
+        """Add the stages to the head whose turn it is after this one."""
+        self._ended.add(stage)
+        while self._left and self._left[0] in self._ended:
+            self._left.pop(0)
+            if self._left:
+                self._hash.update(self._early.pop(self._left[0], b""))
+
+    def remaining(self) -> list[str]:
+        """Return the stages that were not read."""
+        return [stage for stage in self._left if stage not in self._ended]
 
     def finish(self) -> None:
         """Compare the run's record, and the head that follows from what was read, with what was stored.
@@ -225,10 +236,6 @@ class RunProof(RowCheck):
                 code="run.changed",
             )
         self.report(where, problem)
-
-    def receive(self, digests: bytes) -> None:
-        """Add the digests of the next rows to the head."""
-        self._hash.update(digests)
 
 
 def _stages(store: Store, run_id: int) -> list[str]:

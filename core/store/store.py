@@ -88,11 +88,14 @@ class NewTrial(NamedTuple):
 class Store:
     """The record of every prompt and response.
 
-    A new file is created at once, or, with `later`, at its first use: a command that fails before leaves no file.
+    A new file is created at once, or, with `later`, at its first use: a command that fails before leaves no file. With
+    `unproved`, rows that are not as they were stored can be read, too: whoever shows a number of them marks it.
     """
 
-    def __init__(self, where: str | Path, *, writable: bool = True, later: bool = False) -> None:
-        self._where, self._writable = where, writable
+    def __init__(
+        self, where: str | Path, *, writable: bool = True, later: bool = False, unproved: bool = False
+    ) -> None:
+        self._where, self._writable, self.unproved = where, writable, unproved
         self.url = store_url(where)
         self._parts, self.holds, self.patience = Parts(), Holds(), Patience()
         self._places: dict[int, Places] = {}
@@ -196,7 +199,8 @@ class Store:
         with translated(self.url), self.engine.connect() as connection:
             for some in batched(exchange_ids, LOOKUP):
                 for number, *answer, digest in rows_among(connection, query, some):
-                    ensure_answer(number, answer, digest)
+                    if not self.unproved:
+                        ensure_answer(number, answer, digest)
                     responses[number] = answer[ANSWER.index("response")]
         return responses
 
@@ -322,7 +326,7 @@ class Store:
             data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
         if data is None:
             raise DataError(f"the store has no image {sha256}.", code="store.no-image")
-        if hashlib.sha256(image := bytes(data)).hexdigest() != sha256:
+        if hashlib.sha256(image := bytes(data)).hexdigest() != sha256 and not self.unproved:
             raise damaged(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
         return image
 

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from ..contracts.errors import PrejudgeError
 from ..store import RunRow, get_run
 from .build import Built
-from .pages import page
+from .pages import ALTERED, page
 from .room import Room
 from .shelf import Index
 from .urls import View, read_view
@@ -54,6 +54,7 @@ def ready(room: Room, run: RunRow) -> Index:
     found = room.shelf.index(run)
     if isinstance(found, Built):
         raise Waiting(run, found)
+    ALTERED.set(found.described.unproved)
     return found
 
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import polars as pl
-import sqlalchemy as sa
 
 from ..catalogue.study import Catalogue
 from ..contracts import Stage
@@ -27,18 +26,15 @@ from ..engine.manifest import as_made, manifest_of
 from ..engine.observations import TRIALS, UNFINISHED, build_observations, were_asked
 from ..engine.reading import First
 from ..report.examples import show_request, show_response
-from ..store import RunRow, Store, read_failures, trial_counts
-from ..store.bulk import plain_rows, table_of
+from ..store import RunProof, RunRow, Store, finish_proof, read_failures, trial_counts
 from ..store.damage import damaged
-from ..store.engine import translated
 from ..store.parts import unpack
-from ..store.tables import Exchange, RunTrial
+from ..store.proof import READ
+from ..store.trials import stream_rows
 from .columns import Role, marks_of
 from .texts import TextWriter
 from .writing import Described, Writer
 
-READ = 20_000
-"""Trials read at once."""
 DESCRIPTION = "index.json"
 ROWS = ("ordinal", "trial-mark", "answer-mark")
 """Arrays with a number per row: place in the plan of its stage, and digests of 64 bits of trial and answer."""
@@ -53,6 +49,8 @@ class Description(msgspec.Struct, frozen=True):
     """How long it took to build."""
     unread: str = ""
     """Why no reader has read the answers; empty if one has."""
+    unproved: str = ""
+    """What is first found to be damaged of a run that is not as it was stored; empty if nothing is."""
 
 
 class Built(msgspec.Struct):
@@ -91,12 +89,13 @@ def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: C
     """Write the index of a run into an empty folder; `seen` is told how far it is.
 
     Raises:
-        DataError: a row of the store is damaged.
+        DataError: the run is not as it was stored.
         StoreError: the store cannot be read.
     """
     counts = trial_counts(store, run.id)
     reader = reader_of(catalogue, run)
     order = [name for name in reader.stages if name in counts] + sorted(counts.keys() - reader.stages.keys())
+    proof = RunProof(store, run)
     built = Built(0, sum(counts.values()), time.monotonic())
     table = _Table(folder)
     failures = read_failures(store, run.id)
@@ -104,7 +103,7 @@ def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: C
         stage = reader.stages.get(name)
         reviewed = stage is not None and type(stage).review is not Stage.review
         kept: list[pl.DataFrame] = []
-        for trials, requests in _parts(store, run.id, name):
+        for trials, requests in _parts(store, run.id, name, proof):
             built.done += trials.height
             if run.state in UNFINISHED:
                 asked = were_asked(trials, failures)
@@ -118,8 +117,9 @@ def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: C
             seen(built)
         if reviewed and stage is not None and kept:
             table.add(name, stage, stage.review(pl.concat(kept, how="diagonal_relaxed"), store.blob))
-    found = Description(table.rows, table.close(), time.monotonic() - built.started, reader.why)
-    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(found))
+    finish_proof(store, run.id, proof)
+    described = Description(table.rows, table.close(), time.monotonic() - built.started, reader.why, proof.problem)
+    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(described))
 
 
 class _Table:
@@ -207,28 +207,19 @@ def request_text(request: str | None) -> str:
         return request or ""
 
 
-def _parts(store: Store, run_id: int, stage: str) -> Iterator[tuple[pl.DataFrame, list[str | None]]]:
+def _parts(store: Store, run_id: int, stage: str, proof: RunProof) -> Iterator[tuple[pl.DataFrame, list[str | None]]]:
     """Yield a stage's trials in plan order, and their requests."""
-    trials, exchange = table_of(RunTrial), table_of(Exchange)
-    query = (
-        sa.select(
-            trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.key, exchange.c.status, exchange.c.response,
-            exchange.c.request,
-        )
-        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id, isouter=True)
-        .where(trials.c.run_id == run_id, trials.c.stage == stage)
-        .order_by(trials.c.ordinal)
-    )  # fmt: skip
     schema = {"ordinal": pl.Int64, **TRIALS}
-    with translated(store.url), store.engine.connect() as connection, store.engine.connect() as other:
-        for rows in plain_rows(connection, query, READ):
-            try:
-                frame = pl.DataFrame([row[:-1] for row in rows], schema=schema, orient="row")
-            except (TypeError, pl.exceptions.PolarsError):
-                raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
-            packed = [row[-1] if isinstance(row[-1], str) else None for row in rows]
-            texts = iter(unpack(other, (text for text in packed if text is not None)))
-            yield frame, [None if text is None else next(texts) for text in packed]
+    for parts in stream_rows(store, run_id, stage, proof, list):
+        rows = [row for part in parts for row in part]
+        try:
+            frame = pl.DataFrame({name: [row[READ.index(name)] for row in rows] for name in schema}, schema=schema)
+        except (TypeError, pl.exceptions.PolarsError):
+            raise damaged(f"stage {stage!r}", "a trial or its answer is no text") from None
+        packed = [row[-1] if isinstance(row[-1], str) else None for row in rows]
+        with store.reading() as connection:
+            texts = iter(unpack(connection, (text for text in packed if text is not None)))
+        yield frame, [None if text is None else next(texts) for text in packed]
 
 
 def _observed(stage: Stage | None, trials: pl.DataFrame, failures: dict[bytes, str], first: First) -> pl.DataFrame:

@@ -15,7 +15,9 @@ from ..store import RunRow, Store
 from ..store.bulk import batched, table_of
 from ..store.engine import translated
 from ..store.parts import unpack
+from ..store.proof import RowCheck
 from ..store.tables import Attempt, Exchange, Model, RunTrial
+from ..store.trials import check_trials
 from .columns import Column
 from .pages import BEGIN
 from .shelf import Index
@@ -87,6 +89,7 @@ def shown(store: Store, run: RunRow, index: Index, rows: Sequence[int], *, whole
 
     Raises:
         StoreError: the store cannot be read.
+        DataError: a trial is not as it was stored.
     """
     found: dict[tuple[str, int], Any] = {}
     trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
@@ -100,6 +103,7 @@ def shown(store: Store, run: RunRow, index: Index, rows: Sequence[int], *, whole
         .where(trials.c.run_id == run.id)
     )
     by_stage: dict[str, list[int]] = {}
+    check = RowCheck(strict=not store.unproved)
     for row in rows:
         by_stage.setdefault(index.stage_of(row), []).append(int(index.ordinals[row]))
     with translated(store.url), store.engine.connect() as connection:
@@ -107,6 +111,7 @@ def shown(store: Store, run: RunRow, index: Index, rows: Sequence[int], *, whole
             for some in batched(ordinals, 500):
                 chosen = query.where(trials.c.stage == stage, trials.c.ordinal.in_(some))
                 found |= {(stage, one.ordinal): one for one in connection.execute(chosen)}
+                check_trials(connection, (run.id, stage, some), check)
         places = [(index.stage_of(row), int(index.ordinals[row])) for row in rows]
         texts = unpack(connection, [_text(found[p].request) if p in found else "" for p in places])
         failures = _failures(connection, run.id, found.values()) if whole else {}

@@ -1,4 +1,4 @@
-"""The estimates of a run: from its folder, or measured from the store where that has none."""
+"""The estimates of a run, measured from the store."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import msgspec
 import polars as pl
 
 from ..contracts.estimates import COLUMNS
+from ..engine.manifest import in_words, remeasured_in
 from ..scoring.score import estimates_frame, score
 from ..store import RunRow
 from .room import Room
-
-ESTIMATES = "estimates.parquet"
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -34,17 +33,19 @@ class Row(msgspec.Struct, frozen=True):
 def numbers_of(room: Room, run: RunRow) -> tuple[list[Row], str]:
     """Return the estimates in the order of the report, and where they are from.
 
+    They are measured from the store: files in the folder of a run are not evidence. The options of the last scoring
+    are read there, as those are shown.
+
     Raises:
-        PrejudgeError: the run cannot be scored.
+        PrejudgeError: the run cannot be scored, or is not as it was stored.
     """
     folder = room.folder(run)
-    if folder is not None and (path := folder / ESTIMATES).is_file():
-        return rows_of(pl.read_parquet(path)), "the run's report"
-    kept = room.kept.setdefault("numbers", {})
-    if (run.name, run.head) not in kept:
-        scores = score(room.catalogue, room.store, run.name)
-        kept[run.name, run.head] = rows_of(estimates_frame([e for own in scores.estimates.values() for e in own]))
-    return kept[run.name, run.head], "the store, measured now"
+    options = {} if folder is None else remeasured_in(folder)
+    kept, asked = room.kept.setdefault("numbers", {}), (run.name, run.head, repr(options))
+    if asked not in kept:
+        scores = score(room.catalogue, room.store, run.name, options)
+        kept[asked] = rows_of(estimates_frame([e for own in scores.estimates.values() for e in own]))
+    return kept[asked], "the store, measured now" + (f" with {in_words(options)}" if options else "")
 
 
 def rows_of(frame: pl.DataFrame) -> list[Row]:

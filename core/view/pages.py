@@ -27,6 +27,9 @@ ROOMS = {"/": "Runs", "/samples": "Samples to label", "/certificates": "Certific
 SERVED: ContextVar[frozenset[str]] = ContextVar("SERVED", default=frozenset())
 """Paths of the application that answers: a page leads only to what is there, which without a store is little."""
 
+ALTERED: ContextVar[str] = ContextVar("ALTERED", default="")
+"""What is damaged of the run that a page shows, where the store is opened as `unproved`: every such page says so."""
+
 
 def page(name: str, values: Mapping[str, Any]) -> str:
     """Return a page."""
@@ -49,7 +52,7 @@ def script() -> str:
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource, MOST_CHARACTERS)
     environment.filters.update(level=level, moment=moment, group_value=label)
-    environment.globals.update(run_url=run_url, rooms=rooms, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE)
+    environment.globals.update(altered=ALTERED.get, run_url=run_url, rooms=rooms, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE)
     return environment
 
 

@@ -7,11 +7,13 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..contracts.errors import UnknownNameError
 from ..contracts.estimates import Measure
+from ..scoring.score import unproved_words
 from ..store import RunRow
 from .answering import Pages, html, ready, run_of, view_of
 from .numbers import Row, numbers_of
@@ -44,6 +46,8 @@ def numbers(room: Room, request: Request) -> Response:
     parts: list[dict[str, Any]] = []
     for number, (metric, some) in enumerate(listed.items(), 1):
         told = words.get(metric) or Measure(metric.replace("_", " ").capitalize())
+        if index.described.unproved:
+            told = msgspec.structs.replace(told, label=unproved_words(told.label))
         part = {"metric": metric, "words": told, "rows": some, "place": places.get(metric, "")}
         parts.append(part | {"anchor": f"measure-{number}", "unit": some[0][0].unit})
     return html(

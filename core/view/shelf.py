@@ -196,7 +196,17 @@ class Shelf:
         # A run that goes on has no head: what it has so far is its own index. A stranger can give two stores one head,
         # so the store is part of the name.
         head = run.head.hex() if run.head else f"{trial_counts(self._store, run.id)}"
-        made = (FORMAT, VERSION, pl.__version__, _place(self._store), run.id, run.name, run.manifest, head)
+        made = (
+            FORMAT,
+            VERSION,
+            pl.__version__,
+            _place(self._store),
+            self._store.unproved,
+            run.id,
+            run.name,
+            run.manifest,
+            head,
+        )
         if run.manifest not in self._readers:
             self._readers[run.manifest] = _reader(self._catalogue, run)
         return hashlib.sha256(repr((*made, self._readers[run.manifest])).encode()).hexdigest()[:40]
