@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from prejudge.core.doctor.installation import NOT_FOR_USERS
+from prejudge.core.catalogue.packages import NOT_FOR_USERS
 
 from .docs_pages import PAGES, ROOT, name_of, words
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from ..catalogue.capabilities import ensure_asked, ensure_capable
 from ..catalogue.origins import Origin, origins
+from ..catalogue.packages import adapter_packages
 from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Catalogue, Instrument, Study
@@ -64,6 +65,7 @@ from .manifest import (
     new_name,
     set_settings,
     with_removed,
+    with_versions,
 )
 from .observations import observe_stage
 from .progress import Progress, Silent
@@ -184,7 +186,8 @@ async def _executed(
         _ensure_set_up(study, instrument.stages(), adapters)
         if options.batch is not None:
             ensure_batches(study, instrument.stages(), adapters)
-        parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
+        packages = {model: adapter_packages(catalogue, [model]) for model in study.roles.values()}
+        parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study), packages)
         run = _Run(parts, store, options, progress or Silent(), budget)
         with spared():
             return await run.execute()
@@ -234,13 +237,15 @@ class _Parts(NamedTuple):
     """By model."""
     origins: dict[str, Origin]
     """Packages of third-party parts."""
+    packages: Mapping[str, Mapping[str, str]]
+    """By model: versions of the packages of its adapter."""
 
 
 class _Run:
     def __init__(
         self, parts: _Parts, store: Store, options: RunOptions, progress: Progress, budget: Budget | None = None
     ) -> None:
-        self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins = parts
+        self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins, self.packages = parts
         endpoints = (adapter.endpoint for adapter in self.adapters.values())
         self.limiters = Limiters(options.longest_wait, {name for name in endpoints if name is not None})
         self.budget = budget or (Budget(options.caps) if options.caps.any else None)
@@ -263,8 +268,8 @@ class _Run:
         """What judges a refused answer first: a resumed run keeps its rule."""
         self.since = 0.0
         """Time at which the run was begun first."""
-        self.called = False
-        """Whether a model was asked anything."""
+        self.called: set[str] = set()
+        """The models that were asked anything."""
         self.notes: Counter[str] = Counter()
         """What a reader needs to know of the material: the stages' own, and of how many images a model's."""
 
@@ -328,7 +333,10 @@ class _Run:
             renewed=renewed_answers(self.store, run_id),
             earlier=self._earlier_answers(run_id),
             ending=self._ending,
+            **describe_machine(self._packages(self.called)),
         )
+        if self.before is not None:
+            base = msgspec.structs.replace(base, packages=with_versions(self.before.manifest.packages, base.packages))
         before, manifest = self.before, encode(base)
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
@@ -336,6 +344,9 @@ class _Run:
         if before.done and state == "finished":
             manifest = before.row.own.encode()
         self.store.end_run(run_id, state, manifest, before.row.finished)
+
+    def _packages(self, models: Iterable[str]) -> dict[str, str]:
+        return {name: number for model in models for name, number in self.packages[model].items()}
 
     def _earlier_answers(self, run_id: int) -> EarlierAnswers | None:
         resumed, counts = self.before is not None, [record.counts for record in self.records.values()]
@@ -390,7 +401,8 @@ class _Run:
             await scheduler.aclose()
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()), batch)
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
-            self.called |= any(now.counts[name] for name in ("asked", "failed", "retried", "canary"))
+            if any(now.counts[name] for name in ("asked", "failed", "retried", "canary")):
+                self.called.add(model)
             if inspector is not None:
                 self._conclude(stage, inspector, cached=bool(scheduler.counts.cached))
         if scheduler.counts.missed:
@@ -486,7 +498,7 @@ class _Run:
             batch=self.options.batch,
             ending=self._ending,
             command=self.options.command,
-            **describe_machine(),
+            **describe_machine(self._packages(self.packages)),
         )
 
 
