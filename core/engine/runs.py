@@ -19,7 +19,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Stage, Trial, Unreadable
-from ..contracts.adapter import OPERATIONS, ModelAdapter, Remark
+from ..contracts.adapter import ModelAdapter, Remark
 from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import (
     BudgetError,
@@ -27,7 +27,6 @@ from ..contracts.errors import (
     PendingError,
     ReplayMissError,
     UnknownNameError,
-    UnsupportedOperationError,
     UsageError,
 )
 from ..contracts.records import AnyRequest, AnyResponse
@@ -71,6 +70,7 @@ from .observations import observe_stage
 from .progress import Progress, Silent
 from .reading import First, Outcome, outcomes_of, read_answer
 from .retry import LONGEST_SECONDS, RetryPolicy
+from .roles import ensure_set_up
 from .same_models import ensure_same_models
 from .scheduler import Mode, Scheduler
 from .wall import Wall
@@ -183,7 +183,7 @@ async def _executed(
     try:
         if earlier is not None and _is_of_others(earlier, study, adapters):
             return earlier.row.name
-        _ensure_set_up(study, instrument.stages(), adapters)
+        ensure_set_up(study, instrument.stages(), adapters)
         if options.batch is not None:
             ensure_batches(study, instrument.stages(), adapters)
         packages = {model: adapter_packages(catalogue, [model]) for model in study.roles.values()}
@@ -211,17 +211,6 @@ def _is_of_others(earlier: Earlier, study: Study, adapters: Mapping[str, ModelAd
             return True
         raise
     return False
-
-
-def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:
-    for stage in stages:
-        model = study.roles[stage.role]
-        if (why := adapters[model].lacks.get(stage.operation)) is not None:
-            raise UnsupportedOperationError(
-                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}", code="model.operation"
-            )
-        if (misfit := stage.misfit(adapters[model].identity)) is not None:
-            raise misfit
 
 
 class _Parts(NamedTuple):
