@@ -40,6 +40,7 @@ from .engine.plan import plan as plan_study
 from .engine.progress import Progress
 from .engine.reading import Outcome
 from .engine.retry import LONGEST_SECONDS
+from .engine.roles import ensure_ready
 from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
 from .engine.varying import Purse, ensure_accepted, varied_studies
@@ -486,6 +487,7 @@ async def aconverge(
     if not subjects and not runs:
         raise UsageError("name what to measure: a model, or runs of it.", code="converge.nothing")
     cases = await asyncio.to_thread(cases_of, catalogue, known, subjects, roles or {}, options or {})
+    await ensure_ready(catalogue, (case.study for case in cases if case.study is not None), OF_THE_METHOD)
     purse, asked = Purse(settings.run_options.caps), list[str | None]()
     with Store(settings.store, later=True) as store:
         for place, case in enumerate(cases):

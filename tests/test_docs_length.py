@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from prejudge.core.doctor.installation import NOT_FOR_USERS
+from prejudge.core.catalogue.packages import NOT_FOR_USERS
 
 from .docs_pages import PAGES, ROOT, name_of, words
 
@@ -28,7 +28,7 @@ LOOKED_UP = {"docs/errors.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py holds this one to the code."""
 MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 925}
 """Words of the pages that are read first."""
-WHOLE = 54_000
+WHOLE = 54_500
 """Words of all pages that are written by hand, without the lists that are only looked up."""
 
 

@@ -115,6 +115,10 @@ class AnyLlm(ModelAdapter):
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)
 
+    def ensure_sight(self) -> None:
+        """Check that Pillow is installed."""
+        self._pictures.ensure_sight()
+
     def rehearse(self, request: Request) -> None:
         """Write a request; see `ModelAdapter`."""
         if isinstance(request, Generate):

@@ -158,6 +158,10 @@ class EndpointAdapter(ModelAdapter):
         again = self.generation(request) if self.generation is not None else 0
         return self.write(request, look, again)
 
+    def ensure_sight(self) -> None:
+        """Check that Pillow is installed."""
+        self._pictures.ensure_sight()
+
     def rehearse(self, request: Request) -> None:
         """Write a request; see `ModelAdapter`."""
         if isinstance(request, Generate):

@@ -77,6 +77,14 @@ class Pictures:
             found[name] = await worker.run(self.make, name, blobs) if known is None else known
         return found.__getitem__
 
+    def ensure_sight(self) -> None:
+        """Check that images can be read.
+
+        Raises:
+            MissingExtraError: Pillow is not installed.
+        """
+        require_pillow(f"adapter {self._adapter!r} with images", "images")
+
     def make(self, sha256: str, blobs: Blobs | None) -> Picture:
         """Return an image with its bytes as they are. Blocks while they are read.
 
@@ -86,7 +94,7 @@ class Pictures:
         """
         if (known := self._made.get(sha256)) is not None:
             return known
-        require_pillow(f"adapter {self._adapter!r} with images", "images")
+        self.ensure_sight()
         data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
             raise PermanentError(

@@ -169,6 +169,10 @@ class OpenAIApi(ModelAdapter):
         look = await self._look(request.messages)
         return self._bodies.generate(request, look, self.generation(request) if self.generation is not None else 0)
 
+    def ensure_sight(self) -> None:
+        """Check that Pillow is installed."""
+        self._pictures.ensure_sight()
+
     def rehearse(self, request: Request) -> None:
         """Write a request; see `ModelAdapter`."""
         if isinstance(request, Generate):

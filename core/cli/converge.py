@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from ..converge import converge as judge
 from ..converge.cases import OF_THE_METHOD
 from ..converge.words import across_words, certificates, conclusion, verdict_words
 from ..engine.plan import StagePlan
+from ..engine.roles import ensure_ready
 from ..engine.runs import RunOptions
 from ..engine.varying import Purse
 from ..report.output import ensure_writable
@@ -114,6 +116,7 @@ def ask_all(
 
     A case whose answers all fail or cannot be read is no reason to ask no other: it says why in `why_not`.
     """
+    asyncio.run(ensure_ready(catalogue, (case.study for case in cases if case.study is not None), OF_THE_METHOD))
     purse, done, runs = Purse(options.caps), list[Case](), list[str | None]()
     left = sum(case.study is not None for case in cases)
     for case in cases:

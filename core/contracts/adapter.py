@@ -301,6 +301,13 @@ class ModelAdapter(ABC):
             ModelError: it cannot be sent, by the settings or by the dialect.
         """
 
+    def ensure_sight(self) -> None:  # noqa: B027 - most adapters need nothing more
+        """Check that images can be read here; nothing by default. It is called before a study that shows some.
+
+        Raises:
+            MissingExtraError: a package for images is not installed.
+        """
+
     @classmethod
     def capabilities(cls) -> frozenset[type[Request]]:
         """Return the kinds of request for which this class overrides a method."""

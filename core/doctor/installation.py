@@ -9,13 +9,14 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 from packaging.requirements import Requirement
 
+from ..catalogue.packages import requirements_of
 from ..catalogue.plugins import Plugins
 from ..contracts.errors import PrejudgeError
 from ..contracts.installing import PACKAGE, install_line
@@ -23,9 +24,6 @@ from ..contracts.version import VERSION
 from ..store import Store, list_runs
 from ..store.engine import lacks_file
 from ..store.urls import show, store_url
-
-NOT_FOR_USERS = ("all", "dev", "docs")
-"""Extras that combine others, or that only developers need."""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -55,36 +53,6 @@ def _extras() -> Iterator[Fact]:
         lacking = [text for requirement in wanted if (text := lack_of(requirement)) is not None]
         mend = f"lacks {', '.join(lacking)}: {install_line(extra)}"
         yield Fact("extra", extra, mend if lacking else ", ".join(_with_version(wanted)))
-
-
-def requirements_of(package: str) -> dict[str, list[Requirement]]:
-    """Return the requirements of each extra of a package, with those of the extras that it includes."""
-    own: dict[str, list[Requirement]] = {}
-    try:
-        lines = requires(package) or []
-    except PackageNotFoundError:  # a source tree that was not installed
-        return {}
-    for line in lines:
-        requirement = Requirement(line)
-        for extra in _extras_named(requirement):
-            own.setdefault(extra, []).append(requirement)
-    return {extra: list(_flat(extra, own, package)) for extra in own if extra not in NOT_FOR_USERS}
-
-
-def _extras_named(requirement: Requirement) -> list[str]:
-    """Return the extra of a requirement; None for a requirement of the package itself."""
-    marker = str(requirement.marker or "")
-    _, equals, rest = marker.replace("'", '"').partition('extra == "')
-    return [rest.partition('"')[0]] if equals else []
-
-
-def _flat(extra: str, own: dict[str, list[Requirement]], package: str) -> Iterator[Requirement]:
-    for requirement in own[extra]:
-        if requirement.name == package:
-            for inner in sorted(requirement.extras):
-                yield from _flat(inner, own, package)
-        else:
-            yield requirement
 
 
 def lack_of(requirement: Requirement) -> str | None:

@@ -12,17 +12,16 @@ import re
 import secrets
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from ..catalogue.certificates import Calibrated
 from ..catalogue.origins import Origin, ensure_installed
+from ..catalogue.packages import versions
 from ..catalogue.study import Catalogue, EveryOption, Study
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.canonical import identity_digest
@@ -41,9 +40,11 @@ from .integrity.records import Integrity, Repeats
 from .reading import First, Outcome
 
 LOG = logging.getLogger(__name__)
-PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy", "tokenizers", "torch", "transformers")
+PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy")
+"""Packages that every run needs."""
 
 
+NO_PACKAGES: Mapping[str, str] = MappingProxyType({})
 MANIFEST = "manifest.json"
 """Its file name in the folder of a run."""
 IMPORTED = "imported"
@@ -126,6 +127,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     platform: str = ""
     packages: dict[str, str] = {}
+    """Versions of the packages that every run needs, and of those of the adapters that answered."""
 
 
 def manifest_of(run: RunRow) -> Manifest:
@@ -249,12 +251,12 @@ def new_name(study: str, model: str) -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{what}-{plain}-{secrets.token_hex(2)}"
 
 
-def describe_machine() -> dict[str, Any]:
-    """Return the fields on versions and platform."""
+def describe_machine(packages: Mapping[str, str] = NO_PACKAGES) -> dict[str, Any]:
+    """Return the fields on versions and platform; `packages` are those of the adapters, with their versions."""
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",
-        "packages": dict(_versions(PACKAGES)),
+        "packages": dict(sorted((versions(PACKAGES) | packages).items())),
     }
 
 
@@ -277,14 +279,13 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@cache
-def _versions(names: tuple[str, ...]) -> dict[str, str]:
-    # What a process has imported stays what it is: the metadata need not be parsed for every run.
-    found = {}
-    for name in names:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+def with_versions(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return the packages of a resumed run: where a version has changed since, each in turn."""
+    joined = {**now, **before}
+    for name, number in now.items():
+        if number not in (earlier := joined[name].split(", ")):
+            joined[name] = ", ".join([*earlier, number])
+    return dict(sorted(joined.items()))
 
 
 class Earlier(msgspec.Struct, frozen=True):

@@ -15,11 +15,12 @@ import polars as pl
 
 from ..catalogue.capabilities import ensure_asked, ensure_capable
 from ..catalogue.origins import Origin, origins
+from ..catalogue.packages import adapter_packages
 from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Catalogue, Instrument, Study
 from ..contracts import Stage, Trial, Unreadable
-from ..contracts.adapter import OPERATIONS, ModelAdapter, Remark
+from ..contracts.adapter import ModelAdapter, Remark
 from ..contracts.canonical import decode_response, encode, identity_digest
 from ..contracts.errors import (
     BudgetError,
@@ -28,7 +29,6 @@ from ..contracts.errors import (
     ReplayMissError,
     StoreError,
     UnknownNameError,
-    UnsupportedOperationError,
     UsageError,
 )
 from ..contracts.records import AnyRequest, AnyResponse
@@ -67,11 +67,13 @@ from .manifest import (
     new_name,
     set_settings,
     with_removed,
+    with_versions,
 )
 from .observations import observe_stage
 from .progress import Progress, Silent
 from .reading import First, Outcome, outcomes_of, read_answer
 from .retry import LONGEST_SECONDS, RetryPolicy
+from .roles import ensure_set_up
 from .same_models import ensure_same_models
 from .scheduler import Mode, Scheduler
 from .wall import Wall
@@ -185,10 +187,11 @@ async def _executed(
     try:
         if earlier is not None and _is_of_others(earlier, study, adapters):
             return earlier.row.name
-        _ensure_set_up(study, instrument.stages(), adapters)
+        ensure_set_up(study, instrument.stages(), adapters)
         if options.batch is not None:
             ensure_batches(study, instrument.stages(), adapters)
-        parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study))
+        packages = {model: adapter_packages(catalogue, [model]) for model in study.roles.values()}
+        parts = _Parts(study, instrument, adapters, owner, prices, origins(catalogue, study), packages)
         run = _Run(parts, store, options, progress or Silent(), budget)
         run.maker = maker_of(catalogue, run.name, study)
         with spared():
@@ -215,17 +218,6 @@ def _is_of_others(earlier: Earlier, study: Study, adapters: Mapping[str, ModelAd
     return False
 
 
-def _ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, ModelAdapter]) -> None:
-    for stage in stages:
-        model = study.roles[stage.role]
-        if (why := adapters[model].lacks.get(stage.operation)) is not None:
-            raise UnsupportedOperationError(
-                f"study {study.name!r} needs {OPERATIONS[stage.operation]!r}: {why}", code="model.operation"
-            )
-        if (misfit := stage.misfit(adapters[model].identity)) is not None:
-            raise misfit
-
-
 class _Parts(NamedTuple):
     """The parts of a run."""
 
@@ -239,13 +231,15 @@ class _Parts(NamedTuple):
     """By model."""
     origins: dict[str, Origin]
     """Packages of third-party parts."""
+    packages: Mapping[str, Mapping[str, str]]
+    """By model: versions of the packages of its adapter."""
 
 
 class _Run:
     def __init__(
         self, parts: _Parts, store: Store, options: RunOptions, progress: Progress, budget: Budget | None = None
     ) -> None:
-        self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins = parts
+        self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins, self.packages = parts
         endpoints = (adapter.endpoint for adapter in self.adapters.values())
         self.limiters = Limiters(options.longest_wait, {name for name in endpoints if name is not None})
         self.budget = budget or (Budget(options.caps) if options.caps.any else None)
@@ -272,8 +266,8 @@ class _Run:
         """Time at which the run was begun first."""
         self.maker = ""
         """See `Manifest`."""
-        self.called = False
-        """Whether a model was asked anything."""
+        self.called: set[str] = set()
+        """The models that were asked anything."""
         self.notes: Counter[str] = Counter()
         """What a reader needs to know of the material: the stages' own, and of how many images a model's."""
 
@@ -337,7 +331,10 @@ class _Run:
             renewed=renewed_answers(self.store, run_id),
             earlier=self._earlier_answers(run_id),
             ending=self._ending,
+            **describe_machine(self._packages(self.called)),
         )
+        if self.before is not None:
+            base = msgspec.structs.replace(base, packages=with_versions(self.before.manifest.packages, base.packages))
         before, manifest = self.before, encode(base)
         if self.called or before is None:
             self.store.end_run(run_id, state, manifest)
@@ -345,6 +342,9 @@ class _Run:
         if before.done and state == "finished":
             manifest = before.row.own.encode()
         self.store.end_run(run_id, state, manifest, before.row.finished)
+
+    def _packages(self, models: Iterable[str]) -> dict[str, str]:
+        return {name: number for model in models for name, number in self.packages[model].items()}
 
     def _earlier_answers(self, run_id: int) -> EarlierAnswers | None:
         resumed, counts = self.before is not None, [record.counts for record in self.records.values()]
@@ -403,7 +403,8 @@ class _Run:
             await scheduler.aclose()
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()), batch)
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
-            self.called |= any(now.counts[name] for name in ("asked", "failed", "retried", "canary"))
+            if any(now.counts[name] for name in ("asked", "failed", "retried", "canary")):
+                self.called.add(model)
             if inspector is not None:
                 self._conclude(stage, inspector, cached=bool(scheduler.counts.cached))
         if scheduler.counts.missed:
@@ -518,7 +519,7 @@ class _Run:
             ending=self._ending,
             command=self.options.command,
             maker=self.maker,
-            **describe_machine(),
+            **describe_machine(self._packages(self.packages)),
         )
 
 

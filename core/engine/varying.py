@@ -25,6 +25,7 @@ from .budget import Budget, Caps
 from .ledger import Ledger
 from .limiter import Limiters
 from .retry import RetryPolicy
+from .roles import ensure_ready
 from .runs import WINDOW, RunOptions
 from .scheduler import Scheduler
 from .wall import Wall
@@ -119,7 +120,7 @@ class _Refusals(Wall):
 async def ensure_accepted(
     catalogue: Catalogue, studies: Sequence[Study], store: Store, options: RunOptions, purse: Purse
 ) -> None:
-    """Ask each variant behind an endpoint its first prompt, before any is asked the rest: some refuse a setting.
+    """Check the models of all roles, and ask each variant behind an endpoint its first prompt: some refuse a setting.
 
     The answer is kept: the run of the variant finds it in the store. A prompt that fails for good may fail for its
     words, so a second one decides. What a local model refuses is known before (`varied_studies`). Nothing is asked in a
@@ -131,7 +132,10 @@ async def ensure_accepted(
         HaltedError: the endpoint is down.
         ModelError: the endpoint refuses the key or account.
     """
-    if options.mode == "replay" or options.keep_going:
+    if options.mode == "replay":
+        return
+    await ensure_ready(catalogue, (study for study in studies if len(study.roles) > 1))  # subjects are checked before
+    if options.keep_going:
         return
     limiters = Limiters(options.longest_wait)
     for study in studies:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 import sqlalchemy as sa
 
+from ..catalogue.packages import adapter_packages
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue
 from ..contracts import Stage, Unreadable
@@ -202,8 +203,9 @@ class _Recheck:
             stages={name: StageRecord(number) for name, number in planned.items()},
             notes=(notes,),
             mode=SETTING,
+            earlier=None,
             command=self._options.command,
-            **describe_machine(),
+            **describe_machine(adapter_packages(self._catalogue, self._roles.values())),
         )
 
 

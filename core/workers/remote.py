@@ -95,10 +95,12 @@ async def open_adapters(
     Raises:
         UsageError: a model cannot be made, the workers cannot be started, or no model would gain from them.
     """
-    adapters = {model: catalogue.adapter(model) for model in sorted(set(models))}
-    if options is None:
-        return adapters
+    adapters = dict[str, ModelAdapter]()
     try:
+        for model in sorted(set(models)):
+            adapters[model] = catalogue.adapter(model)
+        if options is None:
+            return adapters
         return adapters | await _open(catalogue, adapters, options)
     except BaseException:
         for adapter in adapters.values():

@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
+from prejudge.core.catalogue.packages import requirements_of
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.installing import install_line
 from prejudge.core.doctor import installation as installed
-from prejudge.core.doctor.installation import Fact, devices, lack_of, look_around, requirements_of
+from prejudge.core.doctor.installation import Fact, devices, lack_of, look_around
 from prejudge.core.store import Store
 
 METADATA = [

@@ -9,14 +9,18 @@ import polars as pl
 import pytest
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
-from prejudge.core.catalogue.registry import StudyEntry
+from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
 from prejudge.core.contracts import Estimate, Metric, Probe, Trial
-from prejudge.core.contracts.errors import UnknownNameError, UsageError
-from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.errors import MissingExtraError, UnknownNameError, UsageError
+from prejudge.core.contracts.records import Generate, Generation
+from prejudge.core.engine.budget import Caps
+from prejudge.core.engine.roles import ensure_ready
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.engine.varying import Purse, ensure_accepted
 from prejudge.core.report.output import write_output
 from prejudge.core.report.results import load
 from prejudge.core.scoring.score import score
+from prejudge.core.store import list_runs
 from prejudge.testing import raises_code
 
 from ..fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue
@@ -157,3 +161,74 @@ def test_stage_reviews_all_its_observations_before_the_next_stage_and_again_when
     assert lengths.is_unique().all() and lengths.len() < 12
     assert set(counted.filter(status="unreadable")["reason"]) == {"given before"}
     assert scores.observations["judged"].height == lengths.len()
+
+
+class Unable(FakeModel):
+    """A judge that cannot be asked, for the reason that `why` gives."""
+
+    why = ""
+
+    def __init__(self, options):
+        if self.why == "key":
+            raise UsageError("the environment variable JUDGE_KEY is not set.", code="endpoint.key-missing")
+        if self.why == "extra":
+            raise MissingExtraError("adapter 'judge'", "hf")
+        super().__init__(options)
+        if self.why == "ability":
+            self.lacks = {Generate: "set generate = true"}
+
+    def ensure_sight(self):
+        if self.why == "sight":
+            raise MissingExtraError("adapter 'judge' with images", "images")
+
+
+REASONS = [
+    ("key", "endpoint.key-missing"),
+    ("extra", "missing-extra"),
+    ("ability", "model.operation"),
+    ("sight", "missing-extra"),
+]
+
+
+@pytest.fixture(params=REASONS, ids=[why for why, _ in REASONS])
+def unable(request, monkeypatch):
+    """Return a catalogue whose model `aside` cannot judge, and the code of the error that says why."""
+    why, code = request.param
+    monkeypatch.setattr(Unable, "why", why)
+    monkeypatch.setattr(Judged, "shows_images", True)
+    FakeModel.made.clear()
+    catalogue = catalogue_of_two()
+    catalogue.plugins.offers["adapter"]["unable"] = Registered(Plugged("unable", Unable), "tests")
+    catalogue.registry.models["unable"] = ModelEntry(adapter="unable", settings={"model": "unable"})
+    return catalogue, code
+
+
+def assert_nothing_was_asked():
+    assert not any(model.asked for model in FakeModel.made)
+    assert all(model.closed for model in FakeModel.made)
+
+
+def test_judge_is_checked_before_the_subject_is_asked(store, unable):
+    catalogue, code = unable
+    study = catalogue.study("two", {"subject": "fake", "judge": "unable"}, {"n": 4})
+    with raises_code(UsageError, code):
+        asyncio.run(execute(catalogue, study, store, RunOptions()))
+    assert_nothing_was_asked()
+    assert not list_runs(store)
+
+
+def test_judge_is_checked_before_the_first_variant_is_asked(store, unable, monkeypatch):
+    catalogue, code = unable
+    monkeypatch.setattr(FakeModel, "endpoint", "http://subject")
+    study = catalogue.study("two", {"subject": "fake", "judge": "unable"}, {"n": 4})
+    with raises_code(UsageError, code):
+        asyncio.run(ensure_accepted(catalogue, [study, study], store, RunOptions(), Purse(Caps())))
+    assert_nothing_was_asked()
+
+
+def test_judge_of_a_later_study_is_checked_before_the_first_is_asked(unable):
+    catalogue, code = unable
+    studies = [catalogue.study("two", {"subject": "fake", "judge": judge}, {"n": 4}) for judge in ("other", "unable")]
+    with raises_code(UsageError, code):
+        asyncio.run(ensure_ready(catalogue, studies))
+    assert_nothing_was_asked()
