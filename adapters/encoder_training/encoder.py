@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ...core.contracts.errors import ModelLoadError
-from ..hf.encoder.files import MODULES, EncoderSource, Module, find_encoder
+from ..hf.encoder.allowed import MODULES, Module
+from ..hf.encoder.files import EncoderSource, find_encoder
 from ..hf.encoder.model import Encoder, count_tokens, load_encoder
 from ..hf.files import find_source
 from ..hf.loading import Loading
