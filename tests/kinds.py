@@ -45,6 +45,7 @@ PLACES = {
     "servers": (
         "adapters/endpoint/",
         "adapters/openai/",
+        "core/catalogue/test_untrusted_folders.py",
         "adapters/test_any_llm.py",
         "contracts/test_docs_example.py",
         "test_varied_thinking.py",

@@ -69,6 +69,7 @@ PAGE: dict[str, list[Part | str]] = {
         Part("core.contracts.adapter", "ModelAdapter Expected Identity Limits Remark Services Worker"),
         Part("core.contracts.canonical", "wire_seed"),
         Part("core.contracts", "Probe Stage Trial Unreadable Imported Follows Metric Presentation Options"),
+        Part("core.contracts.effects", "OptionEffect harmless"),
         Part("core.contracts.metric", "REASONING"),
         Part("core.catalogue.plugins", "Plugged Hooks"),
     ],

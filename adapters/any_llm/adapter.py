@@ -177,7 +177,16 @@ class AnyLlm(ModelAdapter):
         from any_llm import AnyLLM
         from any_llm.exceptions import UnsupportedParameterError, UnsupportedProviderError
 
-        named = {"api_key": self._key or "none", "api_base": self._options.base_url, "unified_exceptions": True}
+        named: dict[str, Any] = {
+            "api_key": self._key or "none",
+            "api_base": self._options.base_url,
+            "unified_exceptions": True,
+        }
+        if self._options.base_url is not None and self._options.provider in KEYLESS:
+            from openai import Omit
+
+            # The package would send the user's own account at OpenAI, by the environment, to every address.
+            named["default_headers"] = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
         try:
             try:
                 # The scheduler decides whether to ask again.

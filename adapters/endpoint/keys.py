@@ -102,7 +102,7 @@ def find_key(options: EndpointOptions, address: str, home: Home) -> str | None:
     name = options.api_key_env
     if name is None:
         name = home.key_env
-        if _origin(address) not in map(_origin, (home.url, os.environ.get(home.url_env, ""))):
+        if not is_home(address, home):
             raise UsageError(
                 f"{name} is not sent to {urlsplit(address).netloc}: it belongs to {home.vendor} and to {home.url_env}. "
                 "Set api_key_env to the NAME of this server's own variable, or to '' for a server without keys.",
@@ -124,6 +124,11 @@ def find_key(options: EndpointOptions, address: str, home: Home) -> str | None:
             code="endpoint.key-missing",
         )
     return _checked(key, f"the environment variable {name}")
+
+
+def is_home(address: str, home: Home) -> bool:
+    """Return whether an address is the provider's own, or the one that the environment names for it."""
+    return _origin(address) in map(_origin, (home.url, os.environ.get(home.url_env, "")))
 
 
 def _origin(address: str) -> tuple[str, str]:

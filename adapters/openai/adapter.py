@@ -33,7 +33,7 @@ from ..endpoint.batches import Courier
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import Look, Pictures, any_picture, keep_image
-from ..endpoint.keys import ensure_no_key, find_address, find_key
+from ..endpoint.keys import ensure_no_key, find_address, find_key, is_home
 from ..endpoint.options import expected_of
 from ..endpoint.samples import ask_groups, dealt, settled
 from ..endpoint.scrub import Scrubber
@@ -70,7 +70,7 @@ class OpenAIApi(ModelAdapter):
         self.identity = make_identity(options, address)
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=options.samples_per_call)
-        account = Account(key, options.organization, options.project, options.header)
+        account = Account.at(is_home(address, HOME), key, options)
         endpoint = Endpoint(
             address=address,
             headers=account.headers(),

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
+    from ..responses.options import ResponsesOptions
+    from .options import OpenAIOptions
+
 
 class Account(NamedTuple):
     """Who asks."""
@@ -37,13 +40,23 @@ class Account(NamedTuple):
         """Show nothing of the key."""
         return "Account()"
 
+    @classmethod
+    def at(cls, home: bool, key: str | None, options: OpenAIOptions | ResponsesOptions) -> Account:
+        """Return who asks; the environment names an account of the provider, which no other address is told."""
+        return cls(
+            key,
+            options.organization or (os.environ.get("OPENAI_ORG_ID") if home else None),
+            options.project or (os.environ.get("OPENAI_PROJECT_ID") if home else None),
+            getattr(options, "header", "authorization"),
+        )
+
     def headers(self) -> dict[str, str]:
         """Return the headers of a request, as the API has them."""
         given = {
             "Authorization": f"Bearer {self.key}" if self.key is not None and self.field == "authorization" else None,
             "api-key": self.key if self.field == "api-key" else None,
-            "OpenAI-Organization": self.organization or os.environ.get("OPENAI_ORG_ID"),
-            "OpenAI-Project": self.project or os.environ.get("OPENAI_PROJECT_ID"),
+            "OpenAI-Organization": self.organization,
+            "OpenAI-Project": self.project,
         }
         own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"prejudge/{VERSION}"}
         return own | {name: value for name, value in given.items() if value}
@@ -87,7 +100,13 @@ class SdkWire:
         client = DefaultAsyncHttpxClient(limits=limits, follow_redirects=False, event_hooks=hooks, **way)
         self._client, self._endpoint = make_client(endpoint, account, client), endpoint
         self._where, self._seconds, self._scrub = endpoint.where, endpoint.timeout_seconds, scrub
-        self._options: Any = {} if account.key is not None else {"headers": {"Authorization": Omit()}}
+        named = {
+            "Authorization": account.key,
+            "OpenAI-Organization": account.organization,
+            "OpenAI-Project": account.project,
+        }
+        # The package would take what is not named from the environment.
+        self._options: Any = {"headers": {name: Omit() for name, value in named.items() if value is None}}
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
         """Send a body; see `Wire`."""

@@ -15,7 +15,7 @@ from ..endpoint.answers import Answer
 from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
-from ..endpoint.keys import Home
+from ..endpoint.keys import Home, is_home
 from ..openai.batches import OpenAIBatches
 from ..openai.options import OPENAI_URL
 from ..openai.sdk import Account
@@ -57,7 +57,7 @@ class Responses(EndpointAdapter):
 
     def headers(self, options: ResponsesOptions, key: str | None) -> Mapping[str, str]:
         """Return key, organisation and project."""
-        return Account(key, options.organization, options.project).headers()
+        return Account.at(is_home(self.address(options), self.home), key, options).headers()
 
     def path(self) -> str:
         """Return the path that answers."""

@@ -68,8 +68,10 @@ def trust_(path: str, yes: bool, revoked: bool, listed: bool) -> None:
         if not files:
             echo(f"{path} was not trusted.")
         return
-    shown = [_ask(subject, yes=yes) for subject in _subjects(path)]
-    if not (_show_model(path) or shown):
+    subjects = list(_subjects(path))
+    for subject in subjects:
+        _ask(subject, yes=yes)
+    if not (_show_model(path) or subjects):
         raise UsageError(
             f"there is nothing to trust in {path!r}: no {FILE_NAME}, no store and no model.", code="trust.nothing"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import subprocess
 import sys
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import (
     AuthenticationError,
+    ModelLoadError,
     PermanentError,
     RateLimitError,
     TransientError,
@@ -49,6 +51,24 @@ def ask(server: ChaosServer, request: Generate = QUESTION, **settings: Any) -> A
             await adapter.aclose()
 
     return asyncio.run(once())
+
+
+@pytest.mark.parametrize(("provider", "code"), [("ollama", "model.package"), ("no-such", "model.provider")])
+def test_provider_that_cannot_be_opened_ends_at_once(server, provider, code):
+    if provider == "ollama":
+        pytest.importorskip("any_llm.providers.ollama")
+        if importlib.util.find_spec("ollama") is not None:
+            pytest.skip("its package is installed")
+    with raises_code(ModelLoadError, code):
+        ask(server, provider=provider)
+
+
+def test_account_at_openai_is_not_told_to_another_address(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    server.plan = [Reply(body=chat("Nobody.") | OWN)]
+    assert ask(server).text == "Nobody."
+    assert not {"openai-organization", "openai-project"} & {name.lower() for name in server.seen[0].headers}
 
 
 def test_answer_reasoning_and_tokens_are_read(server):

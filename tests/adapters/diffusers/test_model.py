@@ -12,7 +12,7 @@ import pytest
 
 from prejudge.adapters.diffusers import model as _diffusion_model
 from prejudge.adapters.shared import torch as _torch
-from prejudge.core.contracts.errors import MissingExtraError, UsageError
+from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, UsageError
 from prejudge.core.contracts.installing import install_line
 from prejudge.testing import raises_code
 
@@ -84,13 +84,35 @@ def test_code_of_the_model_is_not_run(copied, part):
     index = json.loads((copied / "model_index.json").read_text())
     (copied / "model_index.json").write_text(json.dumps({**index, part: ["evil", "Model"]}))
     (copied / part / "evil.py").write_text("raise SystemExit('ran')")
-    assert "own code" in refusal(copied)
+    with raises_code(ModelLoadError, "model.own-code"):
+        build(copied)
 
 
-def test_module_of_no_model_is_not_imported(copied):
+@pytest.mark.parametrize(
+    "place",
+    [
+        ["antigravity", "fly"],
+        ["diffusers", "importlib"],
+        ["diffusers.utils.import_utils", "importlib"],
+        ["stable_diffusion", "torch"],
+        ["stable_diffusion.pipeline_stable_diffusion", "StableDiffusionPipeline"],
+        ["../evil", "Evil"],
+        [["diffusers"], "UNet2DConditionModel"],
+    ],
+)
+def test_class_that_is_not_listed_is_not_imported(copied, place, monkeypatch):
     index = json.loads((copied / "model_index.json").read_text())
-    (copied / "model_index.json").write_text(json.dumps({**index, "scheduler": ["antigravity", "fly"]}))
-    assert "neither diffusers nor Transformers" in refusal(copied)
+    (copied / "model_index.json").write_text(json.dumps({**index, "scheduler": place}))
+    monkeypatch.setattr(_diffusion_model.importlib, "import_module", lambda name: pytest.fail(f"imports {name}"))
+    with raises_code(ModelLoadError, "model.own-code"):
+        build(copied)
+
+
+@pytest.mark.parametrize("place", [["transformers", "Trainer"], ["diffusers", "ConfigMixin"], ["diffusers", "Version"]])
+def test_class_of_another_kind_is_not_loaded(copied, place):
+    index = json.loads((copied / "model_index.json").read_text())
+    (copied / "model_index.json").write_text(json.dumps({**index, "unet": place}))
+    assert "neither diffusers nor" in refusal(copied)
 
 
 def test_component_outside_the_model_is_refused(copied):

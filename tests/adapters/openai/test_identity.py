@@ -167,6 +167,24 @@ def test_organization_and_project_are_sent(ask, server, transport):
     assert server.seen[0].headers["OpenAI-Project"] == "proj-1"
 
 
+def test_account_of_the_environment_goes_to_openai_only(ask, server, transport, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    ask(QUESTION, transport=transport)
+    told = {"openai-organization", "openai-project"}
+    assert not told & {name.lower() for name in server.seen[0].headers}
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    ask(QUESTION, transport=transport)
+    assert told <= {name.lower() for name in server.seen[1].headers}
+
+
+@pytest.mark.parametrize("key", ["local", "test", "none"])
+def test_placeholder_may_be_a_word_of_the_settings(ask, server, monkeypatch, key):
+    monkeypatch.setenv("LAB_KEY", key)
+    answer = ask(QUESTION, model=f"{key}-model", api_key_env="LAB_KEY", system_prompt=f"This is a {key}.")
+    assert answer.status == "ok" and server.seen[0].headers["Authorization"] == f"Bearer {key}"
+
+
 def test_server_that_wants_no_key_gets_none(ask, server, transport):
     (answer,) = ask(QUESTION, api_key_env="", transport=transport)
     assert answer.text == "Q"

@@ -97,6 +97,47 @@ def test_own_code_needs_trust(copied):
     assert build(copied, trust_remote_code=True).identity.settings["trust_remote_code"] is True
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        "sentence_transformers.util.misc.importlib",
+        "sentence_transformers.base.model.torch",
+        "sentence_transformers.SentenceTransformer",
+        "sentence_transformers.sentence_transformer.modules.Router",
+        "sentence_transformers.sentence_transformer.modules.pooling.Pooling.x",
+        "Sentence_transformers.models.Pooling",
+    ],
+)
+def test_class_that_is_not_listed_is_not_imported(named, copied):
+    modules = json.loads((copied / "modules.json").read_text())
+    modules[1]["type"] = named
+    (copied / "modules.json").write_text(json.dumps(modules))
+    with raises_code(ModelLoadError, "model.own-code"):
+        build(copied)
+
+
+@pytest.mark.parametrize("named", ["torch.utils.cpp_extension.os", "torch.hub.load", "torch.nn.Linear", "evil.Evil"])
+def test_class_that_a_module_names_is_one_of_the_list(named, projected, tmp_path):
+    folder = shutil.copytree(projected, tmp_path / projected.name)
+    path = folder / "2_Dense" / "config.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({**settings, "activation_function": named}))
+    with raises_code(ModelLoadError, "model.own-code"):
+        build(folder)
+    path.write_text(json.dumps({**settings, "activation_function": "torch.nn.modules.activation.Tanh"}))
+    assert build(folder).identity
+
+
+def test_every_listed_class_is_one_that_this_version_has_or_had():
+    from sentence_transformers.util import import_from_string
+
+    from prejudge.adapters.hf.encoder.allowed import ALLOWED
+
+    assert len(ALLOWED) > 80
+    for named in ALLOWED:
+        assert isinstance(import_from_string(named), type), named
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '[{"idx": 0}]'])
 def test_broken_modules_are_refused(text, copied):
     (copied / "modules.json").write_text(text)
