@@ -192,9 +192,7 @@ class Campaign:
             self._fair_answers[seed] = answers_of(self.observe(FAIR, seed))
         return changed_share(answers_of(observations), self._fair_answers[seed])
 
-    def measured(
-        self, bench: Bench, models: Mapping[str, ModelAdapter], name: str, seed: int, strength: float
-    ) -> Done:
+    def measured(self, bench: Bench, models: Mapping[str, ModelAdapter], name: str, seed: int, strength: float) -> Done:
         """Ask these models, read and measure; `name` and `seed` are what the study is recorded by.
 
         The items of such studies differ, and so may their numbers: all is computed.
