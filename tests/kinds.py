@@ -35,6 +35,7 @@ PLACES = {
         "core/catalogue/test_capabilities.py",
         "core/test_places.py",
         "test_studies.py",
+        "test_ways_of_asking.py",
         "probes/bistereo/test_causal_adapters.py",
         "probes/bistereo/test_follows.py",
         "probes/bistereo/test_nli_study.py",

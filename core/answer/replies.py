@@ -19,6 +19,7 @@ from .verdicts import small_of, state_of, undone
 
 MOST_ROWS = 6
 LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
+NOT_ASKED = "With these options the study asked nothing that this is computed from."
 ALSO = "Also tested, see Estimates of the report: {}."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
@@ -48,13 +49,13 @@ def asked_of(
 
 def also_judged(asked: Sequence[Asked], estimates: Sequence[Estimate]) -> str:
     """Return which measures are judged too and belong to no question, as a sentence; empty if none is."""
-    shown = {id(e) for one in asked for e in (*one.answering, *one.finer)}
+    judged = [e for e in estimates if e.verdict is not None and e.value is not None and not e.subject]
     measures: dict[str, list[Estimate]] = {}
-    for e in estimates:
-        if e.verdict is not None and e.value is not None and not e.subject and id(e) not in shown:
+    for e in judged:
+        if not any(one.question.covers(e.metric, e.group) for one in asked):
             measures.setdefault(label_of(e), []).append(e)
     counts = (
-        f"{label} ({sum(e.shown for e in own)} of {len(own)} significant)" for label, own in sorted(measures.items())
+        f"{label} ({sum(e.shown for e in group)} of {len(group)} significant)" for label, group in measures.items()
     )
     return ALSO.format("; ".join(counts)) if measures else ""
 
@@ -162,6 +163,8 @@ def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Repl
 
 def _nothing(found: Sequence[Estimate]) -> str:
     why = next((e.note for e in found if e.note), "")
+    if not any(e.n or e.missing.total for e in found):
+        return f"{NOT_ASKED}{f' {_sentence(why)}' if why else ''} {SURE}"
     if any(e.missing.total for e in found):
         lost = "None of the answers that it needs could be used."
         lost = lost if not any(e.n for e in found) else "Too few of the answers that it needs could be used."
@@ -214,10 +217,11 @@ def _most(side: Sequence[Estimate]) -> str:
 def _unshown(question: Question, state: State, known: Sequence[Estimate], varying: frozenset[str]) -> str:
     first = known[0]
     told, about = Number.of(first).told, about_of(first, varying)
+    extreme = "largest" if first.neutral is None else "furthest from neutral"
     value = (
         f"{label_of(first)} is {told}"
         if len(known) == 1
-        else (f"{label_of(first)} is furthest from neutral, of {len(known)} groups, for {about}: {told}")
+        else f"{label_of(first)} is {extreme}, of {len(known)} groups, for {about}: {told}"
     )
     if state is State.GIVEN:
         return f"{_sentence(value)}"

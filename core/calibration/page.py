@@ -249,8 +249,8 @@ def draw(certificate: Certificate) -> Chart:
     axes.set_xlim(left=0)
     axes.set_xlabel("studies with a finding (%)")
     caption = (
-        "For each fair model, those of the gallery and trained ones, the percentage of studies with a finding, for the "
-        f"question with the most, with its 95 % interval; the dashed line is at {percent(LEVEL, 0)}. Diamonds: "
-        "more findings, or more significant numbers of the headline, than chance explains."
+        "For each fair model, of the gallery or trained, the percentage of studies with a finding, for the question "
+        "with the most, with its 95 % interval; the dashed line is the level. Diamonds: more findings, or more "
+        "significant numbers, than chance explains."
     )
     return Chart("false-positives", f"{certificate.study}: false positives by fair model", caption, figure)

@@ -31,28 +31,22 @@ def short_verdict(certificate: Certificate) -> str:
         return verdict(certificate)
     failed = f", not under {_names(certificate.failed)}" if certificate.failed else ""
     count = len(certificate.untested)
-    untested = f"; {count} other{'s' * (count > 1)} cannot act here and {'are' if count > 1 else 'is'} not tested"
-    return (
-        f"holds the level of {percent(LEVEL, 0)} under {_held(certificate)}{failed}{untested if count else ''}. "
-        f"{_studies(certificate)}."
-    )
+    untested = f"; not tested: {count} that cannot act"
+    few = f" {_studies(certificate)}." if certificate.least < WANTED else ""
+    return f"holds the level of {percent(LEVEL, 0)} under {_held(certificate)}{failed}{untested if count else ''}.{few}"
 
 
 def _held(certificate: Certificate) -> str:
     """Return of how many fair models of each kind the level is held, such as `11 of 12 simulated fair models`."""
     trained = [group for group in certificate.fair if group in certificate.real]
     simulated = [group for group in certificate.fair if group not in trained]
-    kinds = {"simulated": simulated, "trained": trained}
-    counts = [
-        f"{sum(not group.failed for group in groups)} of {len(groups)} {kind}"
-        for kind, groups in kinds.items()
-        if groups
-    ]
-    if not certificate.failed:
-        counts = [f"{len(groups)} {kind}" for kind, groups in kinds.items() if groups]
+    kinds = [(kind, groups) for kind, groups in (("simulated", simulated), ("trained", trained)) if groups]
     several = len(certificate.fair) > 1
-    every = "" if certificate.failed else "all " if several else "the "
-    return f"{every}{' and '.join(counts)} fair model{'s' * several}"
+    models = f"fair model{'s' * several}"
+    if certificate.failed:
+        held = (f"{sum(not group.failed for group in groups)} of {len(groups)} {kind}" for kind, groups in kinds)
+        return f"{' and '.join(held)} {models}"
+    return f"{'all' if several else 'the'} {' and '.join(f'{len(groups)} {kind}' for kind, groups in kinds)} {models}"
 
 
 def _studies(certificate: Certificate) -> str:

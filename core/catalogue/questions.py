@@ -41,6 +41,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             for name, values in self.when.items()
         )
 
+    def covers(self, measure: str, group: Mapping[str, Scalar]) -> bool:
+        """Return whether a number of this measure and group belongs to the answer, or to a finer one."""
+        return measure == self.measure and self.group.items() <= group.items()
+
     def among(
         self, numbers: Iterable[N], place: Callable[[N], tuple[str, Mapping[str, Scalar]]]
     ) -> tuple[list[N], list[N]]:
@@ -51,7 +55,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             place: gives the measure of a number, and the levels of its group.
         """
         placed = [(one, *place(one)) for one in numbers]
-        own = [(one, len(at)) for one, name, at in placed if name == self.measure and self.group.items() <= at.items()]
+        own = [(one, len(at)) for one, name, at in placed if self.covers(name, at)]
         fewest = min((levels for _, levels in own), default=0)
         return [one for one, levels in own if levels == fewest], [one for one, levels in own if levels > fewest]
 

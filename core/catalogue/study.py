@@ -18,6 +18,7 @@ from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
 from .plugins import Plugins
+from .question_checks import ensure_questions
 from .questions import Question
 from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
@@ -211,7 +212,7 @@ class Catalogue:
         Raises:
             DataError: the study file cannot be used.
             UnknownNameError: it has an unknown key, or names an unknown probe or metric.
-            UsageError: it names a function that would be called.
+            UsageError: it names a function that would be called, or nothing answers one of its questions.
         """
         if not is_study_file(name):
             return name
@@ -223,6 +224,7 @@ class Catalogue:
                 "the study from a package, as a plugin.",
                 code="study.code",
             )
+        ensure_questions(self.plugins, entry)
         self.registry.studies[own] = entry
         return own
 
