@@ -41,7 +41,7 @@ def _answer_of(scores: Scores) -> Answer:
         rows=rows,
         left_out=left,
         missing=missing_words(lost),
-        mend=mend_words(lost),
+        mend=mend_words(lost, scores.is_imported),
         preliminary=_preliminary(scores),
         beside=scores.beside,
     )

@@ -26,7 +26,7 @@ from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
 from .markdown import escape, table
-from .provenance import chosen_words
+from .provenance import chosen_words, times
 from .text import group_words
 
 ROWS = 60
@@ -196,8 +196,7 @@ def _provenance(scores: Scores) -> list[tuple[str, object]]:
     return [
         ("run", manifest.run),
         ("state", scores.run.state),
-        ("started", _moment(scores.run.started)),
-        ("finished", _moment(scores.run.finished)),
+        *times(scores).items(),
         ("head", manifest.head or "not recorded"),
         *([("unproved before", _moment(scores.run.unproved))] if scores.run.unproved is not None else []),
         ("prejudge", manifest.prejudge),
