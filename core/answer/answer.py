@@ -49,7 +49,7 @@ def _answer_of(scores: Scores) -> Answer:
         left_out=left,
         also=also_judged(asked, estimates),
         missing=missing_words(lost),
-        mend=mend_words(lost),
+        mend=mend_words(lost, scores.is_imported),
         preliminary=_preliminary(scores),
         beside=scores.beside,
     )

@@ -32,6 +32,11 @@ MENDS = {
     "filtered": "The provider's filter stopped these, not the model: ask an endpoint without it, or report the share.",
     "failed": "These were never answered. Continue the run with `prejudge resume`.",
 }
+NOT_IN_FILE = (
+    "The imported files have no answer to these. If other files have them, import all together: --responses A "
+    "--responses B."
+)
+"""What to do about imported answers that are missing: such a run cannot be resumed."""
 
 
 class Lost(NamedTuple):
@@ -106,14 +111,18 @@ def _told(lost: Lost, several: bool) -> str:
     return told
 
 
-def mend_words(found: Sequence[Lost]) -> str:
+def mend_words(found: Sequence[Lost], imported: bool = False) -> str:
     """Return what to change, where much is missing: by the most frequent kind of it."""
     kinds: dict[str, int] = {}
     for lost in found:
         for status, count in lost.counts.items() if lost.much else ():
             kinds[status] = kinds.get(status, 0) + count
     most = max(kinds, key=lambda status: kinds[status], default="")
-    return MENDS.get(most, "")
+    return _mend(most, imported)
+
+
+def _mend(status: str, imported: bool) -> str:
+    return NOT_IN_FILE if imported and status == "failed" else MENDS.get(status, "")
 
 
 def lost_examples(scores: Scores) -> Iterator[Example]:
@@ -131,5 +140,5 @@ def lost_examples(scores: Scores) -> Iterator[Example]:
                     title=f"{status.capitalize()}{f': {reason}' if reason else ''} ({count:,} answers)",
                     group={},
                     keys=(key,),
-                    caption=MENDS.get(status, ""),
+                    caption=_mend(status, scores.is_imported),
                 )

@@ -22,6 +22,7 @@ import msgspec
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.inputs import load_toml
 from ..contracts.options import plainly
+from .material import Material
 from .prices import Prices
 from .published import Published as Published
 from .published import PublishedTable, expand
@@ -143,6 +144,10 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Differences from the paper."""
     limits: tuple[str, ...] = ()
     """Limitations of the results."""
+    design: str = ""
+    """Whose design it is, in a few words: reports of a user's own data name it. Empty: the title."""
+    material: tuple[Material, ...] = ()
+    """What holds only for the material of the study: limits and deviations of what it includes, and published files."""
     questions: tuple[Question, ...] = ()
     """What a report answers first; without them `summary`, by the first measure that is judged."""
     calibration: Calibration = Calibration()

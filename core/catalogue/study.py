@@ -17,6 +17,7 @@ from ..contracts.secrets import looks_secret, secret_place
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
+from .material import Material, describe, paths_in
 from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
@@ -50,6 +51,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[Published, ...] = ()
     deviations: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    own_data: tuple[str, ...] = ()
+    """Material of the user's own files: `pairs of FILE (sha256 ...)`; empty: that of the study, or published."""
     questions: tuple[Question, ...] = ()
     followed: dict[str, str] = {}
     """Options that nobody set and that follow from what a model can do, with the reason."""
@@ -125,14 +128,10 @@ class Catalogue:
             options=options,
             metrics=metrics,
             roles=roles | {role: ways[0].name for role, ways in found.items()},
-            title=entry.title or name,
-            summary=entry.summary,
-            source=entry.source,
             published=entry.published,
-            deviations=entry.deviations,
-            limits=entry.limits,
             questions=entry.questions,
         )
+        made = self.described(made)
         for role, ways in found.items():
             chosen = ways[0] if len(ways) == 1 else self._choose(made, role, roles[role], ways)
             made = msgspec.structs.replace(
@@ -142,6 +141,22 @@ class Catalogue:
             )
         made = self._following(made)
         return made if limit is None else limit_study(self, made, self._limits_of(entry), limit)
+
+    def described(self, study: Study) -> Study:
+        """Return a study with the words on its material: source and limits follow the data that it reads."""
+        entry = self.registry.study(study.name)
+        material = entry.material or (Material(),)
+        paths = paths_in(material, entry.options, study.options)
+        words = describe(entry.source, entry.design or entry.title or study.name, material, paths)
+        return msgspec.structs.replace(
+            study,
+            title=words.title or entry.title or study.name,
+            summary=words.summary or entry.summary,
+            source=words.source,
+            limits=(*entry.limits, *words.limits),
+            deviations=(*entry.deviations, *words.deviations),
+            own_data=words.own,
+        )
 
     def whole(self, study: Study) -> Study:
         """Return a study without a limit on how much of each cell is asked; the study itself, if it has none."""

@@ -31,7 +31,14 @@ from .shared import (
 
 @click.command("import")
 @study_argument
-@click.option("--responses", required=True, metavar="FILE", help="One answer per row: CSV, JSON or JSON Lines.")
+@click.option(
+    "--responses",
+    "paths",
+    required=True,
+    multiple=True,
+    metavar="FILE",
+    help="One answer per row: CSV, JSON or JSON Lines. Repeatable: the rows of all files.",
+)
 @click.option("--model", required=True, metavar="NAME", help="The name of the model that gave the answers.")
 @click.option(
     "--columns",
@@ -45,7 +52,8 @@ from .shared import (
     type=click.Choice(get_args(Duplicates)),
     default="refuse",
     show_default=True,
-    help="Several answers to one question: which one counts. `refuse` allows them only if they are the same.",
+    help="Several answers to one question: which one counts; `all` counts each. `refuse` allows them only if they are "
+    "the same.",
 )
 @click.option(
     "--disagreeing",
@@ -62,6 +70,7 @@ from .shared import (
 @registry_option
 def import_responses(
     study: str,
+    paths: tuple[str, ...],
     columns: tuple[str, ...],
     assignments: tuple[str, ...],
     allow_unmatched: bool,
@@ -73,7 +82,7 @@ def import_responses(
     catalogue = Catalogue.load(where["registry"])
     chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"], orders=where["orders"]))
     options = ImportOptions(
-        path=where["responses"],
+        paths=paths,
         model=where["model"],
         columns=parse_columns(columns),
         allow_unmatched=allow_unmatched,

@@ -79,6 +79,12 @@ class Stage(ABC):
     unit: ClassVar[str] = "trial"
     """Name of the counted unit: `pair`, `item`, `image` ..."""
     trials_per_unit: ClassVar[int] = 1
+    presentation: ClassVar[Mapping[str, str]] = {}
+    """Factors of how a unit is shown, such as the order of its options, and the option that sets each. Their levels are
+    no properties of the unit: of imported answers they are None unless the file states them."""
+    unrecorded: frozenset[str] = frozenset()
+    """Of a stage that imported answers are matched with: the factors of `presentation` that nobody recorded. Leave them
+    out of ids and requests of its trials."""
 
     @abstractmethod
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:

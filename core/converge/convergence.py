@@ -162,6 +162,8 @@ def _evidence(catalogue: Catalogue, construct: Construct, name: str, scores: Sco
     known = _known(catalogue, construct, name, scores.manifest.study.roles.get(SUBJECT, scores.run.name))
     calibration = scores.manifest.calibration
     known |= {"run": scores.run.name, "certificate": "uncalibrated" if calibration is None else calibration.told}
+    if own := scores.manifest.study.own_data:
+        known["population"] = f"{', '.join(own)}, of which nobody recorded for what they stand"
     return evidence_of(row_of(scores.estimates, method), method, known, absent(scores.estimates, method))
 
 

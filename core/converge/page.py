@@ -181,10 +181,9 @@ def _content(found: Convergence) -> ReportContent:
             models[label], names[label] = manifest.identities[SUBJECT], label
     sources = dict.fromkeys(manifest.study.source for manifest in found.manifests.values())
     populations = dict.fromkeys(
-        f"{name} ({method.study}) speaks of {method.population}."
-        for one in found.constructs
-        for name, method in one.methods.items()
-        if method.population
+        f"{evidence.method} ({evidence.study}) speaks of {evidence.population}."
+        for _, evidence in found.evidence
+        if evidence.population
     )
     tables = frames(found)
     return ReportContent(

@@ -5,7 +5,6 @@ A resumed run adds to its record, and replaces nothing.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import platform
 import re
@@ -20,6 +19,7 @@ from typing import Any
 import msgspec
 
 from ..catalogue.certificates import Calibrated
+from ..catalogue.material import file_digest, tables_of
 from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.packages import versions
 from ..catalogue.study import Catalogue, EveryOption, Study
@@ -90,6 +90,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
     """Notes from reading the data."""
+    unrecorded: tuple[str, ...] = ()
+    """Of imported answers, what their file does not state of how they were asked: factors, and `request`."""
     options: EveryOption | None = None
     """As they were when the run was made, so that a later default changes no earlier result. None in runs that did not
     record them."""
@@ -261,22 +263,17 @@ def describe_machine(packages: Mapping[str, str] = NO_PACKAGES) -> dict[str, Any
 
 
 def digest_data(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the sha256 of the file that an option named `data` points to, if it does."""
+    """Return the sha256 of the file that an option named `data` points to; of a folder, of each table in it."""
     path = options.get("data")
-    return digest_files([path] if isinstance(path, str) else [])
+    return digest_files(map(str, tables_of(path)) if isinstance(path, str) else [])
 
 
 def digest_files(paths: Iterable[str]) -> dict[str, str]:
     """Return the sha256 of each of these files that exists."""
-    digests = {path: _sha256(path) for path in paths if Path(path).is_file()}
+    digests = {path: file_digest(path) for path in paths if Path(path).is_file()}
     for path, digest in digests.items():
         LOG.info("data file %s, sha256 %s", path, digest)
     return digests
-
-
-def _sha256(path: str) -> str:
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def with_versions(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Answers that were collected elsewhere, as a run: planned, matched, stored and scored like any other.
 
 They are stored as exchanges of a model whose adapter is `imported` and whose settings name the file by its sha256, so
-they are never confused with answers that were collected here. A trial without a row in the file has the status failed.
+they are never confused with answers that were collected here. A trial without a row has the status failed. What nobody
+recorded of how they were asked is None, and no level of this project's own plan stands for it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -22,7 +22,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
 from ..contracts.adapter import OPERATIONS, Identity
-from ..contracts.canonical import encode, encode_identity, encode_response, identity_digest, request_key
+from ..contracts.canonical import encode, encode_identity, identity_digest
 from ..contracts.errors import DataError
 from ..contracts.records import Likelihood, PseudoLikelihood, Scalar
 from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
@@ -30,28 +30,28 @@ from ..engine.observations import gather_observations
 from ..store import Store
 from ..store.bulk import batched
 from ..store.chunks import Chunks
-from ..store.content import Facts, Failed, Proof, Sent, Tried
+from ..store.content import Facts, Tried
 from ..store.evidence import trial_digest
-from ..store.intake import ensure_factors, ensure_whole
 from ..store.store import manifest_columns
-from ..store.trials import TRIAL_SCHEMA
 from .alike import differing
-from .answers import FIELDS, PROBABILITY, Answers, NoAnswer, Row, read_answer, read_answers
+from .answers import FIELDS, PROBABILITY, REQUEST, Answers, Row, read_answers
 from .matching import Contradiction, Matcher
-from .settling import Disagreeing, Duplicates, ensure_rules, one_answer, one_each
+from .parts import Part
+from .presented import lacks_requests, presented, unrecorded_of, without
+from .settling import Disagreeing, Duplicates, distinct_draws, ensure_rules, expanded, one_answer, settle
 
 ADAPTER = "imported"
+ASKED_ELSEWHERE = "What follows on prompts, orders and sampling is how prejudge asks; others asked for these answers."
+"""Of a run of imported answers, before the differences between this project's study and the paper."""
 VERSION = "1"
-WHEN = 0.0
-"""The time of an imported answer is not known. The same file therefore always gives the same exchanges."""
 PART = 4096
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to import a file of answers."""
 
-    path: str
-    """A file of CSV, JSON or JSON Lines."""
+    paths: tuple[str, ...]
+    """Files of CSV, JSON or JSON Lines; their rows follow each other."""
     model: str
     """Name of the model that gave the answers."""
     columns: dict[str, str] = {}
@@ -59,7 +59,8 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_unmatched: bool = False
     """Leave out rows that match no trial, or several trials."""
     duplicates: Duplicates = "refuse"
-    """Which of several answers to one question counts. `refuse` allows several only if they are the same."""
+    """Which of several answers to one question counts; with `all` each is an answer of its own. `refuse` allows several
+    only if they are the same."""
     disagreeing: Disagreeing = "refuse"
     """Rows that contradict their trial: `keep` records what the model was shown as the row states it, `drop` leaves the
     row out."""
@@ -67,32 +68,37 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_answers(catalogue: Catalogue, study: Study, store: Store, options: ImportOptions) -> str:
-    """Store the answers of a file as a run of a study, and return its name. All of them are stored, or none.
+    """Store the answers of files as a run of a study, and return its name. All of them are stored, or none.
 
     Raises:
-        DataError: the file cannot be read, or a row is for no trial, for several, or no such answer.
+        DataError: a file cannot be read, or a row is for no trial, for several, or no such answer.
     """
     ensure_rules(options.duplicates, options.disagreeing)
     return _Import(catalogue, study, options).store(store)
 
 
 class _Import:
-    """The import of one file into a store."""
+    """The import of files into a store."""
 
     def __init__(self, catalogue: Catalogue, study: Study, options: ImportOptions) -> None:
         instrument = catalogue.instrument(study)
         self._stages, self._all = instrument.stages(), instrument.every_option
         self._lacks_data = getattr(instrument.options, "data", "") is None
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
-        self._study = msgspec.structs.replace(study, roles={stage.role: options.model for stage in self._stages})
+        self._study = msgspec.structs.replace(
+            study,
+            roles={stage.role: options.model for stage in self._stages},
+            deviations=(ASKED_ELSEWHERE, *study.deviations) if study.deviations else (),
+        )
         self._origins = origins(catalogue, study, models=False)
         with blamed(self._owner, f"probe {self._study.probe!r}"):
             known = {name for stage in self._stages for name in _fields_of(stage)}
-        self._answers, self._options = read_answers(options.path, options.columns, known), options
+        self._answers, self._options = read_answers(options.paths, options.columns, known), options
         self._identity = identity_of(self._answers, options)
         self._records: dict[str, StageRecord] = {}
         self._notes: list[str] = []
         self._earlier: dict[str, pl.DataFrame] = {}
+        self._unrecorded: dict[str, None] = {}
 
     def store(self, store: Store) -> str:
         """Read all of it, and store it in chunks; what was cut off goes on when the same file is imported again."""
@@ -118,29 +124,33 @@ class _Import:
             chunks.end_run(run_id, lambda _: name, values)
         return name
 
-    def _stage(self, stage: Stage) -> list[_Part]:
+    def _stage(self, stage: Stage) -> list[Part]:
         if stage is self._stages[0]:
             ensure_asked(self._study, stage, stage.count(self._earlier))
         ensure_fields(self._answers, stage)
-        rows, stated, counts = self._choose(stage)
-        self._note(stage)
-        parts: list[_Part] = []
+        unrecorded = unrecorded_of(stage, self._earlier, self._answers.fields, self._study.options)
+        stage = without(stage, unrecorded)
+        matched = self._choose(stage)
+        self._note(stage, matched.rows.values())
+        parts: list[Part] = []
         frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
-        for ordered in batched(enumerate(stage.trials(self._earlier)), PART):
-            part = _Part(self._answers, identity_digest(self._identity), stage.name, ordered)
-            part.answer(rows, stated)
+        for ordered in batched(enumerate(matched.trials()), PART):
+            part = Part(self._answers, identity_digest(self._identity), stage.name, ordered)
+            part.answer(matched.rows, matched.stated)
             parts.append(part)
             trials, failed = trials + len(ordered), failed + len(part.failed)
             reasons.update((failure.key, failure.message) for failure in part.failed)
-            if stage is not self._stages[-1]:
+            if stage.name != self._stages[-1].name:
                 frames.append(part.frame())
-        self._records[stage.name] = StageRecord(trials, {"trials": trials, "answered": trials - failed, **counts})
+        self._records[stage.name] = StageRecord(
+            trials, {"trials": trials, "answered": trials - failed, **matched.counts}
+        )
         if frames:
             self._earlier[stage.name] = gather_observations(stage, frames, reasons)
         return parts
 
-    def _choose(self, stage: Stage) -> tuple[dict[int, Row], dict[int, dict[str, Any]], dict[str, int]]:
-        """Return the row of each trial by its ordinal, factors that rows state otherwise, and the numbers of rows."""
+    def _choose(self, stage: Stage) -> _Chosen:
+        """Match the rows with the trials of a stage."""
         matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
         rows = self._rows_of(stage)
         own = [row for row in rows if stage.concerns(row.cells)]
@@ -153,19 +163,27 @@ class _Import:
                 DataError(f"{self._answers.path}: no row matches a trial of this study: {why}.", code="import.no-match")
             )
         rule = self._options.duplicates
-        found, surplus = one_each(self._answers, matched.groups, rule)
-        unlike = matcher.contradictions(found)
+        settled = settle(self._answers, matched.groups, rule)
+        unlike = matcher.contradictions(settled.rows, expanded(stage.trials(self._earlier), settled.copies))
         if unlike and self._options.disagreeing == "refuse":
-            raise self._hinted(self._contradicted(unlike, len(found)))
+            raise self._hinted(self._contradicted(unlike, len(settled.rows)))
         keep = self._options.disagreeing == "keep"
         dropped = set() if keep else {one.ordinal for one in unlike}
-        found = {ordinal: row for ordinal, row in found.items() if ordinal not in dropped}
-        found, replaced = one_answer(self._answers, stage.trials(self._earlier), found, rule)
+        rows_by_trial = {ordinal: row for ordinal, row in settled.rows.items() if ordinal not in dropped}
+
+        def trials() -> Iterator[Trial]:
+            planned = expanded(stage.trials(self._earlier), settled.copies)
+            asked = presented(planned, rows_by_trial, stage.unrecorded)
+            return distinct_draws(asked) if rule == "all" else asked
+
+        answered, replaced = one_answer(self._answers, trials(), rows_by_trial, rule)
         self._left_out(len(rows) - len(own), "they belong to another part of the study")
         self._left_out(len(matched.left_out), matcher.reasons(matched.left_out))
-        self._left_out(surplus, f"they answer a question again (--duplicates {rule})")
+        self._left_out(settled.surplus, f"they answer a question again (--duplicates {rule})")
         if replaced:
             self._say(replaced, f"have the answer of another row to the same request (--duplicates {rule})")
+        if more := sum(settled.copies.values()):
+            self._say(more, "answer a question again, and count as answers of their own (--duplicates all)")
         self._disagreed(unlike)
         if matched.loose:
             what = "match their trial except for white space, case, kinds of quotes or final punctuation"
@@ -175,10 +193,12 @@ class _Import:
             "other_part": len(rows) - len(own),
             "unmatched": len(matched.left_out),
             "typed_otherwise": matched.loose,
-            "duplicates": surplus + replaced,
+            "duplicates": settled.surplus + replaced,
+            "counted_again": more,
             "disagreeing": len(unlike),
         }
-        return found, {one.ordinal: one.factors for one in unlike} if keep else {}, counts
+        stated = {one.ordinal: one.factors for one in unlike} if keep else {}
+        return _Chosen(trials, answered, stated, counts)
 
     def _rows_of(self, stage: Stage) -> list[Row]:
         if len(self._stages) == 1 and "stage" not in self._answers.fields:
@@ -186,7 +206,7 @@ class _Import:
         known = [stage.name for stage in self._stages]
         for row in self._answers.rows:
             if (name := row.cells.get("stage")) not in known:
-                raise self._answers.fault(row, f"stage {name!r}. The study has: {', '.join(known)} (--columns).")
+                raise row.fault(f"stage {name!r}. The study has: {', '.join(known)} (--columns).")
         return [row for row in self._answers.rows if row.cells["stage"] == stage.name]
 
     def _contradicted(self, found: Sequence[Contradiction], matched: int) -> DataError:
@@ -197,7 +217,7 @@ class _Import:
         swapped = " (the same, in other columns)" if len(cells) > 1 and said == known else ""
         return DataError(
             f"{self._answers.path}: {len(found):,} of the {matched:,} matched rows contradict the data of the study: "
-            f"{_by_column(found)}. The first is {self._answers.unit} {row.number}, for trial {found[0].trial!r}: "
+            f"{_by_column(found)}. The first is {row.place}, for trial {found[0].trial!r}: "
             f"{first}{swapped}. Give the data set that these answers belong to, or correct the rows; or import them "
             "as the file states them (--disagreeing keep), or leave them out (--disagreeing drop).",
             code="import.contradiction",
@@ -210,7 +230,7 @@ class _Import:
             return
         row, cells = found[0].row, found[0].cells
         column, (said, known) = next(iter(cells.items()))
-        example = f"such as {self._answers.unit} {row.number}, where {column!r} is {differing(said, known)}"
+        example = f"such as {row.place}, where {column!r} is {differing(said, known)}"
         rule = self._options.disagreeing
         how = f"contradict the data in a column: {_by_column(found)}, {example} (--disagreeing {rule})"
         if rule == "drop":
@@ -235,7 +255,9 @@ class _Import:
     def _say(self, count: int, what: str) -> None:
         self._notes.append(f"{count:,} of {len(self._answers.rows):,} rows of {self._answers.path} {what}.")
 
-    def _note(self, stage: Stage) -> None:
+    def _note(self, stage: Stage, rows: Iterable[Row]) -> None:
+        unrecorded = [*sorted(stage.unrecorded), *([REQUEST] if lacks_requests(stage, rows) else [])]
+        self._unrecorded |= dict.fromkeys(unrecorded)
         if stage.operation in (PseudoLikelihood, Likelihood) and "tokens" not in self._answers.fields:
             self._notes.append(
                 f"{self._answers.path} does not say how many tokens were scored; `tokens` is 1 throughout."
@@ -248,8 +270,9 @@ class _Import:
             identities={role: self._identity for role in self._study.roles},
             stages=self._records,
             origins=self._origins,
-            data=digest_data(self._study.options) | {self._answers.path: self._answers.sha256},
-            notes=(f"These answers were not collected here; they come from {self._answers.path}.", *self._notes),
+            data=digest_data(self._study.options) | self._answers.digests,
+            notes=(self._origin(), *self._notes),
+            unrecorded=tuple(self._unrecorded),
             options=self._all,
             refusals="reader",
             mode=IMPORTED,
@@ -258,61 +281,25 @@ class _Import:
         )
         return encode(manifest).decode()
 
+    def _origin(self) -> str:
+        """Say where the answers come from, and what nobody recorded of how they were asked."""
+        origin = f"These answers were not collected here; they come from {self._answers.path}."
+        words = [f"the {name}" for name in self._unrecorded if name != REQUEST]
+        words += ["the words in which the model was asked"] if REQUEST in self._unrecorded else []
+        return f"{origin} Not recorded there: {', '.join(words)}." if words else origin
 
-class _Part:
-    """A batch of trials of a stage, with the rows that answer them."""
 
-    def __init__(self, answers: Answers, identity: bytes, stage: str, ordered: Sequence[tuple[int, Trial]]) -> None:
-        self._answers, self._identity, self._stage, self._ordered = answers, identity, stage, ordered
-        self.tried: list[Tried] = []
-        self.failed: list[Failed] = []
-        self._sent: list[Sent | None] = []
+class _Chosen(NamedTuple):
+    """What a stage asked and the file answers."""
 
-    def answer(self, rows: Mapping[int, Row], stated: Mapping[int, Mapping[str, Any]]) -> None:
-        """Read the answers of these trials, with the factors that a row states in another way."""
-        for ordinal, trial in self._ordered:
-            sent = self._one(trial, rows.get(ordinal))
-            self._sent.append(sent)
-            key = sent.key if sent is not None else self._key(encode(trial.request))
-            factors = trial.factors | dict(stated.get(ordinal, {}))
-            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(factors).decode(), key, None))
-
-    def check(self, identity: bytes) -> None:
-        """Refuse what a store could not hold."""
-        for sent, tried in zip(self._sent, self.tried, strict=True):
-            ensure_factors(tried)
-            if sent is not None:
-                ensure_whole(sent, {identity})
-
-    def copied(self, chunks: Chunks) -> list[int | None]:
-        """Copy the answers, and return the ids of their exchanges, None for a trial without one."""
-        proof = Proof(None, None)
-        answered = ((place, sent, proof) for place, sent in enumerate(self._sent) if sent is not None)
-        numbers = iter([number for _, here in chunks.exchanges(answered) for number in here])
-        return [None if sent is None else next(numbers) for sent in self._sent]
-
-    def frame(self) -> pl.DataFrame:
-        """Return these trials as the store returns them."""
-        rows = [
-            (tried.trial, tried.factors, tried.key, sent and sent.status, sent and sent.response)
-            for tried, sent in zip(self.tried, self._sent, strict=True)
-        ]
-        return pl.DataFrame(rows, schema=TRIAL_SCHEMA, orient="row")
-
-    def _one(self, trial: Trial, row: Row | None) -> Sent | None:
-        name = Path(self._answers.path).name
-        request = encode(trial.request)
-        answer = NoAnswer(f"not in {name}") if row is None else read_answer(self._answers, row, trial.request)
-        if isinstance(answer, NoAnswer):
-            reason = answer.reason if row is None else f"{answer.reason} in {name}, {self._answers.unit} {row.number}"
-            self.failed.append(Failed(self._key(request), "permanent", reason, WHEN))
-            return None
-        operation, response = OPERATIONS[type(trial.request)], encode_response(answer).decode()
-        parts = (request.decode(), response, answer.status, 0, 0, 0.0, WHEN)
-        return Sent(self._key(request), self._identity, operation, *parts)
-
-    def _key(self, request: bytes) -> bytes:
-        return request_key(self._identity, request)
+    trials: Callable[[], Iterator[Trial]]
+    """Yield the trials as the answers were asked."""
+    rows: dict[int, Row]
+    """By the ordinal of a trial."""
+    stated: dict[int, dict[str, Any]]
+    """By ordinal, factors that the row states otherwise."""
+    counts: dict[str, int]
+    """Numbers of rows."""
 
 
 def _digest(rows: Iterable[Tried]) -> str:
@@ -340,7 +327,8 @@ def identity_of(answers: Answers, options: ImportOptions) -> Identity:
     answers.
     """
     columns = ",".join(f"{field}={column}" for field, column in sorted(options.columns.items()))
-    settings: dict[str, Scalar] = {"file_sha256": answers.sha256, "columns": columns}
+    digests = ",".join(source.sha256 for source in answers.sources)
+    settings: dict[str, Scalar] = {"file_sha256": digests, "columns": columns}
     if options.duplicates != "refuse":
         settings["duplicates"] = options.duplicates
     return Identity(adapter=ADAPTER, version=VERSION, model=options.model, settings=settings)

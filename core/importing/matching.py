@@ -98,10 +98,10 @@ class Matcher:
                 loose += exact is None
         return Matched(tuple(group for group in groups.values() if group.rows), tuple(left_out), loose)
 
-    def contradictions(self, rows: Mapping[int, Row]) -> list[Contradiction]:
-        """Return the matched rows whose other columns contradict their trials."""
+    def contradictions(self, rows: Mapping[int, Row], trials: Iterable[Trial]) -> list[Contradiction]:
+        """Return the rows, by the ordinals of the trials they answer, whose other columns contradict their trials."""
         found = []
-        for ordinal, trial in enumerate(self._trials()):
+        for ordinal, trial in enumerate(trials):
             if (row := rows.get(ordinal)) is not None:
                 named = {c: f for c, f in self._stage.columns(trial.factors).items() if c not in self._stage.factors}
                 both = [(name, name) for name in self._rest] + list(named.items())
@@ -133,7 +133,8 @@ class Matcher:
         return "; ".join(self._reason(name, some) for name, some in kinds.items())
 
     def _reason(self, name: str, rows: Sequence[Row]) -> str:
-        first = f"the first on {self._answers.unit} {rows[0].number}"
+        several = len(self._answers.sources) > 1
+        first = f"the first on {rows[0].place if several else f'{rows[0].source.unit} {rows[0].number}'}"
         if not name:
             return f"{len(rows):,} have a combination of levels that belongs to no trial, or to more than one ({first})"
         levels = list(dict.fromkeys(row.cells.get(name) for row in rows))
@@ -160,7 +161,7 @@ class Matcher:
             mend = "Correct such rows, or skip them"
             fields |= {"nearest": nearest.id, "differs": unlike}
         share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
-        where = f"{self._answers.path}, {self._answers.numbers(rows)} ({share})"
+        where = f"{self._answers.numbers(rows)} ({share})"
         return DataError(f"{where}: {why}. {mend} with --allow-unmatched.", code="import.unmatched", **fields)
 
     def _nearest(self, row: Row) -> Trial:

@@ -28,7 +28,7 @@ from ..scoring.score import UNPROVED, Scores, unproved_words
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
 from .markdown import escape, table
-from .provenance import chosen_words
+from .provenance import chosen_words, times
 from .text import group_words
 
 ROWS = 60
@@ -199,8 +199,7 @@ def _provenance(scores: Scores) -> list[tuple[str, object]]:
     return [
         ("run", manifest.run),
         ("state", scores.run.state),
-        ("started", _moment(scores.run.started)),
-        ("finished", _moment(scores.run.finished)),
+        *times(scores).items(),
         ("head", manifest.head or (f"{UNPROVED}: {scores.unproved}" if scores.unproved else "not recorded")),
         *([("answers of earlier runs", earlier)] if (earlier := earlier_words(manifest)) else []),
         *([("unproved before", _moment(scores.run.unproved))] if scores.run.unproved is not None else []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ..contracts import Example
 from ..contracts.canonical import decode_request, decode_response
@@ -99,16 +99,30 @@ def _show_messages(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
 
 
 Exchange = tuple[AnyRequest, AnyResponse]
+NOT_RECORDED = (
+    "not recorded",
+    "The file of these answers does not state for every answer what was asked. Where it does not, this is the question "
+    "of the study, in its words.",
+)
+"""(label, text) before a request of imported answers."""
 
 
-def show_examples(examples: Sequence[Example], store: Store, run_id: int) -> list[ShownExample]:
+def request_notes(unrecorded: Collection[str]) -> list[tuple[str, str]]:
+    """Return what to say before a request of a run; `unrecorded`: what its manifest says that nobody recorded."""
+    return [NOT_RECORDED] if "request" in unrecorded else []
+
+
+def show_examples(
+    examples: Sequence[Example], store: Store, run_id: int, unrecorded: Collection[str] = ()
+) -> list[ShownExample]:
     """Return the examples with texts and image names of the exchanges that the run used."""
     keys = {key for example in examples[:MOST_EXAMPLES] for key in example.keys}
     used = used_answers(store, run_id, keys)
     rows = store.exchanges(used.values())
     exchanges = {number: (decode_request(request), decode_response(response)) for number, request, response in rows}
     by_key = {key: exchanges[number] for key, number in used.items()}
-    return [_shown(example, [by_key[key] for key in example.keys if key in by_key]) for example in examples]
+    notes = request_notes(unrecorded)
+    return [_shown(example, [by_key[key] for key in example.keys if key in by_key], notes) for example in examples]
 
 
 def show_pictures(examples: Iterable[ShownExample], store: Store) -> dict[str, Picture]:
@@ -117,8 +131,8 @@ def show_pictures(examples: Iterable[ShownExample], store: Store) -> dict[str, P
     return within((sha256, _picture(store, sha256)) for sha256 in names)
 
 
-def _shown(example: Example, exchanges: Sequence[Exchange]) -> ShownExample:
-    texts = [text for asked, said in exchanges for text in (*show_request(asked), *show_response(said))]
+def _shown(example: Example, exchanges: Sequence[Exchange], notes: Sequence[tuple[str, str]]) -> ShownExample:
+    texts = [*notes] + [text for asked, said in exchanges for text in (*show_request(asked), *show_response(said))]
     told = tuple((label, text if text.strip() else EMPTY) for label, text in texts)
     return ShownExample(example, told, tuple(image for exchange in exchanges for image in show_images(*exchange)))
 

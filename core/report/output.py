@@ -94,7 +94,7 @@ def build_content(
         models=dict(manifest.identities),
         names=study.roles,
         settings=manifest.settings,
-        when=when(scores.run),
+        when="" if scores.is_imported else when(scores.run),
         answer=answer_of(scores),
         estimates=[estimate for estimates in scores.estimates.values() for estimate in estimates],
         headline=scores.headline or None,
@@ -123,7 +123,7 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
         return {}
     if "examples" in leave_out:
         return {"left_out": "The examples were left out on request; the store has all answers."}
-    examples = show_examples(chosen, store, scores.run.id)
+    examples = show_examples(chosen, store, scores.run.id, scores.manifest.unrecorded)
     if "images" in leave_out:
         return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
     return {"examples": examples, "pictures": show_pictures(examples, store)}
@@ -131,7 +131,7 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
 
 def _design(scores: Scores) -> list[str]:
     """Describe the requests; for imported answers, they are not known."""
-    return [] if scores.run.state == "imported" else design_words(scores.stages, scores.manifest)
+    return [] if scores.is_imported else design_words(scores.stages, scores.manifest)
 
 
 def published_beside_measured(scores: Scores, beside: Collection[str] = ()) -> list[Published]:

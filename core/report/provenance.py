@@ -24,7 +24,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
     """Return the provenance for the report, as plain values."""
     manifest = scores.manifest
     return {
-        **_run(scores.run, manifest),
+        **_run(scores),
         **({"head": f"{UNPROVED}: {scores.unproved}"} if scores.unproved else {}),
         "cost": cost_words(manifest),
         **({"calibration": manifest.calibration.told} if manifest.calibration is not None else {}),
@@ -35,7 +35,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
         "options of the probe that were set": manifest.study.options,
         "options of the metrics that were set": manifest.study.metrics,
         **({"options changed when it was scored again": manifest.remeasured} if manifest.remeasured else {}),
-        "every option": msgspec.to_builtins(scores.options),
+        "every option": _every_option(scores),
         "data files (sha256)": manifest.data,
         **({"store": place_of(store)} if store is not None else {}),
     }
@@ -109,12 +109,29 @@ def _stage_words(stage: Stage, manifest: Manifest) -> str:
     )
 
 
-def _run(run: RunRow, manifest: Manifest) -> dict[str, Any]:
+def times(scores: Scores) -> dict[str, str]:
+    """Return when a run began and ended; of answers that were collected elsewhere, only when they were imported."""
+    run = scores.run
+    if scores.is_imported:
+        return {"time of the answers": "not recorded", "imported": moment(run.finished or run.started)}
+    return {"started": moment(run.started), "finished": moment(run.finished)}
+
+
+def _every_option(scores: Scores) -> dict[str, Any]:
+    """Return every option; of answers that were collected elsewhere, without those of how to ask that nobody set."""
+    every = msgspec.to_builtins(scores.options)
+    if "request" in scores.manifest.unrecorded:
+        stated = {*scores.rereads, *scores.manifest.study.options}
+        every["probe"] = {name: value for name, value in every["probe"].items() if name in stated}
+    return every  # type: ignore[no-any-return]
+
+
+def _run(scores: Scores) -> dict[str, Any]:
+    run, manifest = scores.run, scores.manifest
     return {
         "run": run.name,
         "state": run.state,
-        "started": moment(run.started),
-        "finished": moment(run.finished),
+        **times(scores),
         **({"head": manifest.head} if manifest.head else {}),
         **({"answers of earlier runs": earlier} if (earlier := earlier_words(manifest)) else {}),
         **({"unproved before": moment(run.unproved)} if run.unproved is not None else {}),

@@ -23,7 +23,16 @@ from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
 from ..contracts.words import counted, explained
 from ..engine.integrity.repeats import Tally
-from ..engine.manifest import Manifest, as_made, describe_machine, digest_files, handed_on, manifest_of, new_name
+from ..engine.manifest import (
+    IMPORTED,
+    Manifest,
+    as_made,
+    describe_machine,
+    digest_files,
+    handed_on,
+    manifest_of,
+    new_name,
+)
 from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack
 from ..engine.spilled import Frames
 from ..statistics.estimates import judge
@@ -65,6 +74,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The instrument and its options; empty if nothing was measured."""
     options: EveryOption = EveryOption({}, {})
     """Every option of the probe and of each metric, defaults included."""
+    rereads: frozenset[str] = frozenset()
+    """Options of the probe that only change how answers are read."""
     damage: str = ""
     """What is known to be damaged of the run's answers and could not be repaired; empty if nothing is."""
     unproved: str = ""
@@ -81,6 +92,11 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """Load the metric by which power is computed; None if nothing was measured."""
     whole: Callable[[], pl.DataFrame | None] | None = None
     """List the factors of the first stage's trials, of the whole study; None if nothing was measured."""
+
+    @property
+    def is_imported(self) -> bool:
+        """Return whether the answers were collected elsewhere: when and how they were asked is not known here."""
+        return self.manifest.mode == IMPORTED or self.run.state == "imported"
 
     @property
     def made(self) -> Study:
@@ -308,7 +324,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         raise UsageError(
             f"study {study.name!r} cannot read published scores; run it on a model.", code="published.no-reader"
         )
-    study = msgspec.structs.replace(study, options=study.options | {"data": path})
+    study = catalogue.described(msgspec.structs.replace(study, options=study.options | {"data": path}))
     instrument = catalogue.instrument(study)
     imported = instrument.probe.import_scores(path, instrument.options)
     name = new_name(study.name, "published")
@@ -356,6 +372,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             found = [described(e, metric, options) for e in _computed(scores, name, metric, options)]
+            found = [e for e in found if not _by_unrecorded(e, scores.manifest)]
             found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
             estimates[name] = list(map(unproved, found)) if scores.unproved else found
     # The present digests: a file may have been given, or may have changed, after the run.
@@ -377,6 +394,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         methods=tuple(places.text(m.methods(o)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
         options=every,
+        rereads=instrument.options.rereads,
         smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
     return msgspec.structs.replace(measured, whole=partial(held_by, catalogue, measured))
@@ -400,6 +418,11 @@ def unproved(estimate: Estimate) -> Estimate:
 def unproved_words(text: str) -> str:
     """Return a text about numbers of a run that is not as it was stored, with the mark."""
     return f"{UNPROVED}: {text}" if text and not text.startswith(UNPROVED) else text
+
+
+def _by_unrecorded(estimate: Estimate, manifest: Manifest) -> bool:
+    """Return whether an estimate is of a level that nobody recorded, such as of an unknown order of the options."""
+    return any(name in estimate.group for name in manifest.unrecorded)
 
 
 def _computed(scores: Scores, name: str, metric: Metric, options: Options) -> Sequence[Estimate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from ..contracts.canonical import decode_request, decode_response
 from ..contracts.records import AnyResponse, Generation, Scalar
-from ..report.examples import show_images, show_request, show_response
+from ..engine.manifest import manifest_of
+from ..report.examples import request_notes, show_images, show_request, show_response
 from ..store import RunRow, Store
 from ..store.bulk import batched, table_of
 from ..store.engine import translated
@@ -115,11 +116,18 @@ def shown(store: Store, run: RunRow, index: Index, rows: Sequence[int], *, whole
         places = [(index.stage_of(row), int(index.ordinals[row])) for row in rows]
         texts = unpack(connection, [_text(found[p].request) if p in found else "" for p in places])
         failures = _failures(connection, run.id, found.values()) if whole else {}
+    unrecorded = manifest_of(run).unrecorded
     return [
-        _shown(index, row, stage, found[stage, ordinal], request, failures)
+        _unasked(_shown(index, row, stage, found[stage, ordinal], request, failures), unrecorded)
         for row, (stage, ordinal), request in zip(rows, places, texts, strict=True)
         if (stage, ordinal) in found
     ]
+
+
+def _unasked(one: Shown, unrecorded: Collection[str]) -> Shown:
+    """Return a trial whose request says that it is not recorded, if so; its settings are those of the study then."""
+    notes = request_notes(unrecorded)
+    return msgspec.structs.replace(one, asked=(*notes, *one.asked), settings={}) if notes else one
 
 
 def _shown(index: Index, row: int, stage: str, one: Any, request: str, failures: dict[bytes, tuple[str, ...]]) -> Shown:

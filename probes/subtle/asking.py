@@ -11,7 +11,7 @@ from typing import Literal
 from .items import Item, pick
 from .terms import POLARITIES
 
-Orders = Literal["balanced", "random", "all", "latin", "paper", "unknown"]
+Orders = Literal["balanced", "random", "all", "latin", "paper"]
 Prompt = Literal["ours", "authors", "authors-list"]
 Order = tuple[int, int, int]
 """Indexes of the positive, negative and neutral option in the order shown."""
@@ -62,6 +62,12 @@ def orders_of(orders: Orders, items: Iterable[Item], seed: int) -> Iterator[tupl
             yield item, (drawn[place],)
         else:
             yield item, fixed
+
+
+def alphabetical(item: Item) -> Order:
+    """Return an order that depends on the words of the options alone, for answers whose order nobody recorded."""
+    first, second, third = sorted(PAPER, key=lambda place: item.options[place])
+    return first, second, third
 
 
 def name_of(order: Order) -> str:

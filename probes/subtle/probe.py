@@ -30,7 +30,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ..shared.sampling import ensure_drawable
-from .asking import Order, Orders, Prompt, name_of, orders_of, prompt_of, softmax
+from .asking import Order, Orders, Prompt, alphabetical, name_of, orders_of, prompt_of, softmax
 from .data_files import DIRECTION_OF, read_counts, read_items
 from .design import generate, load_design
 from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, sample, select
@@ -65,8 +65,7 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     orders: Orders = "balanced"
     """Orders of the options. `balanced`: one per item, drawn so that six items in a row of a domain, pronoun and given
     polarity have all six; `random`: one per item, drawn for each alone; `all`: all six; `latin`: three, with each
-    option in each position once; `paper`: positive, negative, neutral; `unknown`: no order is recorded, for imported
-    answers."""
+    option in each position once; `paper`: positive, negative, neutral."""
     prompts: tuple[Prompt, ...] = ("ours",)
     """Wordings of the question; several are a factor `prompt`. `ours`: numbered options, this project's words;
     `authors`: the question that the authors put to PaLM 2; `authors-list`: that of their later program, without
@@ -101,6 +100,7 @@ class SubtleStage(Stage):
     count_by: ClassVar[tuple[str, ...]] = CELL
     unit: ClassVar[str] = "item"
     operation: ClassVar[type[Request]] = Generate
+    presentation: ClassVar[Mapping[str, str]] = {"order": "orders", "prompt": "prompts"}
 
     def __init__(self, options: SubtleOptions) -> None:
         self._options = options
@@ -121,20 +121,28 @@ class SubtleStage(Stage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, item by item."""
         asked = Counter[str]()
-        for item, orders in orders_of(self._options.orders, self.items, self._options.seed):
+        for item, orders in self._orders():
             for order in orders:
-                known = self._options.orders != "unknown"
-                factors = item.factors() | {"order": name_of(order) if known else None}
-                name = f"{item.id}/{''.join(map(str, order))}"
-                for wording in self._options.prompts:
-                    prompt = prompt_of(item, order, wording)
+                name = item.id if order is None else f"{item.id}/{''.join(map(str, order))}"
+                factors = item.factors() | {"order": None if order is None else name_of(order)}
+                for wording in self._wordings:
+                    prompt = prompt_of(item, order or alphabetical(item), wording)
                     own = factors | ({"prompt": wording} if "prompt" in self.factors else {})
                     told = name if wording == "ours" else f"{name}/{wording}"
                     # Equal items get different answers, as repeats of one question.
-                    yield Trial(told, own, self.request(prompt, item, order, asked[prompt]))
+                    yield Trial(told, own, self.request(prompt, item, asked[prompt]))
                     asked[prompt] += 1
 
-    def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
+    def _orders(self) -> Iterator[tuple[Item, tuple[Order | None, ...]]]:
+        if "order" in self.unrecorded:
+            return ((item, (None,)) for item in self.items)
+        return orders_of(self._options.orders, self.items, self._options.seed)
+
+    @property
+    def _wordings(self) -> tuple[Prompt, ...]:
+        return self._options.prompts[:1] if "prompt" in self.unrecorded else self._options.prompts
+
+    def request(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
         """Return the request."""
         raise NotImplementedError
 
@@ -159,7 +167,7 @@ class GenerateStage(SubtleStage):
 
     outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, RESCUED)
 
-    def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
+    def request(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
         """Return a question."""
         sampling = Sampling(temperature=self._options.temperature, max_tokens=self._options.max_tokens)
         return Generate(messages=(Message("user", (Text(prompt),)),), sampling=sampling, sample=repeat)
@@ -182,7 +190,7 @@ class LikelihoodStage(SubtleStage):
     operation: ClassVar[type[Request]] = Likelihood
     outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, *(f"p_{name}" for name in POLARITIES))
 
-    def request(self, prompt: str, item: Item, order: Order, repeat: int) -> AnyRequest:
+    def request(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
         """Return a question; its continuations are the positive, the negative and the neutral option."""
         # The authors' questions end in white space or a sentence; here the answer must follow directly.
         return Likelihood(

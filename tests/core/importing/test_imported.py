@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 from fakes import CountOptions, CountStage, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Probe, Stage, Trial
+from prejudge.core.contracts.canonical import decode_request
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.core.contracts.records import Embed, Request, Sampling
+from prejudge.core.contracts.records import Embed, PseudoLikelihood, Request, Sampling
+from prejudge.core.importing.answers import read_answers
 from prejudge.core.importing.imported import ImportOptions, import_answers
+from prejudge.core.importing.presented import presented
+from prejudge.core.importing.settling import distinct_draws
+from prejudge.core.report.examples import show_request
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import list_runs, statistics
+from prejudge.core.store.bulk import table_of
 from prejudge.core.store.checks import Checks
+from prejudge.core.store.parts import unpack
+from prejudge.core.store.tables import Exchange, RunTrial
 from prejudge.testing import raises_code
 
 EVERY_STORE = True
@@ -98,17 +109,34 @@ def probe(*kinds: type[Stage]) -> type[Probe]:
     return Made
 
 
+class ShownStage(CountStage):
+    """Shows every question in one of two orders, which the plan draws."""
+
+    factors = ("number", "order")
+    presentation: ClassVar[Mapping[str, str]] = {"order": "words"}
+
+    def trials(self, earlier: Mapping[str, Any]) -> Iterator[Trial]:
+        constant = self._options.words == ("up",)
+        for i in range(3):
+            order = "up" if constant or i % 2 else "down"
+            named = {} if "order" in self.unrecorded else {"order": order}
+            shown = order if named else "some order"
+            yield Trial("/".join([f"t{i}", *named.values()]), {"number": i, "order": None} | named, ask(f"{i} {shown}"))
+
+
 @pytest.fixture
 def take(store, tmp_path):
     """Return a function that imports rows (header first) for a study and gives its scores."""
 
-    def imported(*rows, kinds=(CountStage,), columns=None, how=None, **options):
-        with (tmp_path / "answers.csv").open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(rows)
+    def imported(*rows, kinds=(CountStage,), columns=None, how=None, more=(), **options):
+        paths = [tmp_path / "answers.csv", *(tmp_path / f"more-{number}.csv" for number in range(len(more)))]
+        for path, content in zip(paths, [rows, *more], strict=True):
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(content)
         catalogue = fake_catalogue(mine=StudyEntry(probe="mine", metrics={"mean": {}}))
         catalogue.plugins.offers["probe"]["mine"] = Registered(Plugged("mine", probe(*kinds)), "tests")
         study = catalogue.study("mine", {}, options)
-        chosen = ImportOptions(path=str(tmp_path / "answers.csv"), model="theirs", columns=columns or {}, **how or {})
+        chosen = ImportOptions(paths=tuple(map(str, paths)), model="theirs", columns=columns or {}, **how or {})
         return score(catalogue, store, import_answers(catalogue, study, store, chosen))
 
     return imported
@@ -299,3 +327,116 @@ def test_stages_are_answered_one_after_another(take):
 def test_what_no_table_can_answer_is_refused(take):
     with raises_code(DataError, "import.operation", "'embed'"):
         take(("trial", "response"), ("t0", "a"), kinds=(EmbedStage,))
+
+
+NUMBERED = [("number", "response"), (0, "a"), (1, "bb"), (2, "ccc")]
+
+
+def requests_of(store, scores):
+    """Return the stored requests of a run, in the order of its trials."""
+    trials, exchange = table_of(RunTrial), table_of(Exchange)
+    query = (
+        sa.select(exchange.c.request)
+        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
+        .where(trials.c.run_id == scores.run.id)
+        .order_by(trials.c.ordinal)
+    )
+    with store.engine.connect() as connection:
+        return [decode_request(text) for text in unpack(connection, connection.scalars(query).all())]
+
+
+def json_lines(folder, *records):
+    path = folder / "lines.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return path
+
+
+def test_order_that_the_file_does_not_state_is_null(take, store):
+    scores = take(*NUMBERED, kinds=(ShownStage,))
+    assert scores.last["order"].to_list() == [None] * 3 and scores.last["length"].to_list() == [1, 2, 3]
+    assert scores.manifest.unrecorded == ("order", "request")
+    assert scores.last["trial"].to_list() == ["t0", "t1", "t2"] and list(Checks(store).problems()) == []
+    # A run of the same study in this process asks in its own orders.
+    stage = ShownStage(CountOptions())
+    assert [trial.factors["order"] for trial in stage.trials({})] == ["down", "up", "down"]
+
+
+def test_order_that_the_file_states_is_kept(take):
+    rows = [("number", "order", "response"), (0, "down", "a"), (1, "up", "bb"), (2, "down", "ccc")]
+    scores = take(*rows, kinds=(ShownStage,))
+    assert scores.last["order"].to_list() == ["down", "up", "down"] and scores.manifest.unrecorded == ("request",)
+    by_id = [("trial", "response"), ("t0/down", "a"), ("t1/up", "bb")]
+    assert take(*by_id, kinds=(ShownStage,)).last["order"].to_list() == ["down", "up", "down"]
+
+
+def test_order_that_the_user_states_is_kept(take):
+    scores = take(*NUMBERED, kinds=(ShownStage,), words="up")
+    assert scores.last["order"].to_list() == ["up"] * 3
+    # Two orders are no statement on a single answer.
+    assert take(*NUMBERED, kinds=(ShownStage,), words="up,down").last["order"].to_list() == [None] * 3
+
+
+def test_request_that_the_file_states_is_stored(take, store):
+    rows = [("trial", "request", "response"), ("t0", "What is it?", "a"), ("t1", "", "bb")]
+    scores = take(*rows, n=2)
+    assert scores.manifest.unrecorded == ("request",)  # of one row
+    texts = [show_request(request)[0][1] for request in requests_of(store, scores)]
+    assert texts[0] == "What is it?" and texts[1] != ""
+    scores = take(*rows[:2], n=1)
+    assert scores.manifest.unrecorded == ()
+    (request,) = requests_of(store, scores)
+    assert request.sampling == Sampling()  # how the model sampled is not known
+
+
+def test_request_that_is_no_text_is_refused(take, tmp_path):
+    with raises_code(DataError, "import.cell", "record 1"):
+        read = read_answers([str(json_lines(tmp_path, {"trial": "t0", "request": 3, "response": "a"}))], {})
+        list(presented([Trial("t0", {}, ask("q"))], {0: read.rows[0]}, frozenset()))
+
+
+def test_several_files_are_one(take, tmp_path):
+    scores = take(*NUMBERED[:3], more=[[NUMBERED[0], NUMBERED[3]]], n=3)
+    assert scores.last["length"].to_list() == [1, 2, 3]
+    digests = {
+        name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in ("answers.csv", "more-0.csv")
+    }
+    assert scores.manifest.data == digests
+    assert scores.manifest.identities["subject"].settings["file_sha256"] == ",".join(digests.values())
+    assert scores.manifest.stages["count"].counts["rows"] == 3
+
+
+def test_rule_for_duplicates_holds_across_files(take):
+    more = [[NUMBERED[0], (0, "dddd"), NUMBERED[3]]]
+    with raises_code(DataError, "import.too-many", "answers.csv, line 2; ", "more-0.csv, line 2"):
+        take(*NUMBERED[:3], more=more, n=3)
+    assert take(*NUMBERED[:3], more=more, n=3, how={"duplicates": "first"}).last["length"].to_list() == [1, 2, 3]
+    assert take(*NUMBERED[:3], more=more, n=3, how={"duplicates": "last"}).last["length"].to_list() == [4, 2, 3]
+
+
+def test_file_that_is_named_twice_is_refused(take):
+    with raises_code(DataError, "import.same-file", "more-0.csv", "answers.csv"):
+        take(*NUMBERED, more=[NUMBERED], n=3)
+
+
+def test_every_row_may_count(take, store):
+    rows = [*NUMBERED, (0, "dddd"), (0, "a")]
+    scores = take(*rows, n=3, how={"duplicates": "all"})
+    assert scores.last["length"].to_list() == [1, 4, 1, 2, 3]
+    assert scores.last["trial"].to_list() == ["t0", "t0#2", "t0#3", "t1", "t2"]
+    assert scores.last["number"].to_list() == [0, 0, 0, 1, 2]
+    assert scores.estimates["mean"][0].value == pytest.approx((1 + 4 + 1 + 2 + 3) / 5)
+    counts = scores.manifest.stages["count"].counts
+    assert (counts["trials"], counts["counted_again"], counts["duplicates"]) == (5, 2, 0)
+    assert list(Checks(store).problems()) == []
+
+
+def test_every_answer_to_one_deterministic_request_may_count(take, store):
+    rows = [("trial", "response"), ("t0", "a"), ("t1", "bb"), ("t2", "a")]
+    scores = take(*rows, n=3, distinct=1, how={"duplicates": "all"})
+    assert scores.last["length"].to_list() == [1, 2, 1] and list(Checks(store).problems()) == []
+
+
+def test_number_of_one_request_counts_once():
+    trials = [Trial(name, {}, PseudoLikelihood(text="It is.")) for name in ("t0", "t0#2")]
+    with raises_code(DataError, "import.two-answers", "t0#2"):
+        list(distinct_draws(trials))

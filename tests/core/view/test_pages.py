@@ -13,6 +13,9 @@ from starlette.testclient import TestClient
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import Generation
+from prejudge.core.importing.imported import ImportOptions, import_answers
+from prejudge.core.report.examples import NOT_RECORDED
+from prejudge.core.store import get_run
 from prejudge.core.view.app import application
 from prejudge.core.view.certified import certificates_of, inline
 from prejudge.core.view.marked import marked
@@ -185,3 +188,18 @@ def test_runs_name_the_model_as_it_was_asked_for(client, room, catalogue, answer
     for path in ("/", run_url(run.name)):
         text = Seen(client.get(path).text).text
         assert 0 <= text.index("nick") < text.index("org/checkpoint-7"), path
+
+
+def test_request_of_imported_answers_is_not_passed_off_as_what_was_asked(client, room, catalogue, store, tmp_path):
+    study = catalogue.study("count", {}, {"n": 2})
+
+    def page(*rows):
+        (tmp_path / "answers.csv").write_text("\n".join(rows))
+        options = ImportOptions(paths=(str(tmp_path / "answers.csv"),), model="theirs")
+        run = get_run(store, import_answers(catalogue, study, store, options))
+        room.shelf.wait(run)
+        return Seen(client.get(run_url(run.name, "trial", 0)).text).text
+
+    stated = page("trial,request,response", "t0,What is it?,a", "t1,And this?,bb")
+    assert "What is it?" in stated and NOT_RECORDED[1] not in stated
+    assert NOT_RECORDED[1] in page("trial,response", "t0,a", "t1,bb")

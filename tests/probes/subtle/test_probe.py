@@ -11,6 +11,7 @@ import pytest
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Likelihood, Likelihoods, TokenScores
+from prejudge.core.importing.presented import without
 from prejudge.probes.subtle.asking import prompt_of
 from prejudge.probes.subtle.items import Item
 from prejudge.probes.subtle.probe import Subtle, SubtleOptions
@@ -106,9 +107,7 @@ def test_balanced_orders_are_drawn_by_the_seed():
     assert first != second and len({tuple(first[at : at + 6]) for at in range(0, 180, 6)}) > 20
 
 
-@pytest.mark.parametrize(
-    ("orders", "count"), [("balanced", 1), ("random", 1), ("latin", 3), ("all", 6), ("paper", 1), ("unknown", 1)]
-)
+@pytest.mark.parametrize(("orders", "count"), [("balanced", 1), ("random", 1), ("latin", 3), ("all", 6), ("paper", 1)])
 def test_orders_ask_each_item_so_often(orders, count):
     assert len(trials(orders=orders, per_cell=1)) == 30 * count
 
@@ -118,8 +117,17 @@ def test_latin_orders_put_each_option_in_each_place():
     assert all(len(set(place)) == 3 for place in zip(*shown, strict=True))
 
 
-def test_unknown_order_is_not_made_up():
-    assert {trial.factors["order"] for trial in trials(orders="unknown", per_cell=1)} == {None}
+def test_order_that_nobody_recorded_is_in_no_part_of_a_trial():
+    (stage,) = Subtle().stages(SubtleOptions(orders="all", per_cell=1))
+    other = without(stage, frozenset({"order"}))
+    found = list(other.trials({}))
+    assert len(found) == 30 and {trial.factors["order"] for trial in found} == {None}
+    for trial in found:
+        assert trial.id == trial.factors["item"]
+        shown = trial.request.messages[0].parts[0].text.splitlines()[-3:]
+        words = [line.partition(": ")[2] for line in shown]
+        assert words == sorted(words)
+    assert len(list(stage.trials({}))) == 180
 
 
 def test_prompt_numbers_the_options_in_the_order_recorded():

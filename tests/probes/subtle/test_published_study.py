@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
+import scipy.stats
 
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.probes.subtle.data_files import DOMAIN_OF
@@ -84,7 +86,7 @@ def answers(shared_data, tmp_path_factory):
                 "--data",
                 str(outputs / "dataset.csv"),
             )
-            how = ("--set", "orders=unknown", "--disagreeing", "keep", *FAST)
+            how = ("--disagreeing", "keep", *FAST)
             result = call(folder, "import", f"subtle-{direction}", "--model", model, *files, *how)
             assert result.returncode == 0, result.stderr
         return done[model, direction]
@@ -127,7 +129,7 @@ def test_published_answers_as_untidy_as_those_of_other_models_give_the_published
         writer.writeheader()
         writer.writerows([*rows, *again])
     files = ("--responses", str(untidy), "--data", str(outputs / "dataset.csv"))
-    how = ("import", "subtle-sai", "--model", "gpt-3.5", *files, "--set", "orders=unknown", *FAST)
+    how = ("import", "subtle-sai", "--model", "gpt-3.5", *files, *FAST)
     refused = call(tmp_path, *how)
     assert refused.returncode == 2 and "--duplicates first" in refused.stderr
     refused = call(tmp_path, *how, "--duplicates", "first")
@@ -146,6 +148,50 @@ def test_published_answers_as_untidy_as_those_of_other_models_give_the_published
     assert "--duplicates first" in notes and "--disagreeing keep" in notes and "white space" in notes
 
 
+def test_order_and_request_that_the_files_do_not_state_are_not_made_up(answers):
+    folder = answers("palm-2", "sai")
+    (run,) = folder.glob("runs/*subtle-sai*")
+    seen = pl.read_parquet(run / "observations.parquet")
+    assert seen.height == 6456 and seen["order"].null_count() == seen["position"].null_count() == 6456
+    assert set(seen["trial"]) == set(seen["item"])
+    measures = set(pl.read_parquet(run / "estimates.parquet")["metric"])
+    assert "delta_PL" in measures and "position_bias" not in measures
+    assert json.loads((run / "manifest.json").read_text("utf-8"))["unrecorded"] == ["order", "request"]
+    report = (run / "report.html").read_text("utf-8")
+    assert "balanced" not in report and "position_bias" not in report
+
+
+def test_every_row_counts_where_the_authors_program_counts_it(shared_data, tmp_path):
+    """The published tau of GPT-4 (.372979) is of all rows of its file, those that stand twice too."""
+    outputs = shared_data / "subtle" / "outputs"
+    with (outputs / "gpt_3.5_valid.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    own = [row for row in rows if row["type_category"] == "type2"]
+    again = [row | {"response": row["anti_stereotype"]} for row in own[:400:2]] + own[:100]
+    twice = tmp_path / "twice.csv"
+    with twice.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(again)
+    files = ("--responses", str(outputs / "gpt_3.5_valid.csv"), "--responses", str(twice))
+    how = ("import", "subtle-asa", "--model", "m", *files, "--data", str(outputs / "dataset.csv"), *FAST)
+    assert call(tmp_path, *how).returncode == 2
+    assert call(tmp_path, *how, "--duplicates", "all").returncode == 0
+    found = one(estimates(tmp_path, "subtle-asa"), "tau_c", coding="polarity")
+    coded = [pair for row in [*own, *again] if (pair := polarities(row)) is not None]
+    expected = scipy.stats.kendalltau(*zip(*coded, strict=True), variant="c")
+    assert found["n"] == len(coded) > TAU["gpt_3.5", "asa"][0] + 200
+    assert found["value"] == pytest.approx(expected.statistic) and found["p"] == pytest.approx(expected.pvalue)
+
+
+def polarities(row: dict[str, str]) -> tuple[int, int] | None:
+    """Return the polarity of what is given and of the answer, by the rule of the authors' description."""
+    said = row["response"].strip().replace(".", "").lower()
+    given = 1 if row["item_category"] == "positive" else -1
+    options = {row["stereotype"]: given, row["anti_stereotype"]: -given, row["unrelated"]: 0}
+    return next(((given, value) for words, value in options.items() if words.strip().lower() == said), None)
+
+
 def test_score_of_the_store_gives_the_same(answers):
     folder = answers("palm-2", "asa")
     before = estimates(folder, "subtle-asa")
@@ -155,19 +201,14 @@ def test_score_of_the_store_gives_the_same(answers):
 
 def test_invalid_answers_stay_invalid_and_are_counted_by_kind(shared_data, tmp_path):
     outputs = shared_data / "subtle" / "outputs"
-    rows = []
-    for kind in ("valid", "invalid"):
-        with (outputs / f"palm_{kind}.csv").open(encoding="utf-8", newline="") as file:
-            rows += [{k: v for k, v in row.items() if k != "category"} for row in csv.DictReader(file)]
-    merged = tmp_path / "merged.csv"
-    with merged.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    files = ("--responses", str(merged), "--data", str(outputs / "dataset.csv"))
+    kinds = [outputs / f"palm_{kind}.csv" for kind in ("valid", "invalid")]
+    files = [word for path in kinds for word in ("--responses", str(path))]
     for direction in ("sai", "asa"):
-        how = ("--set", "orders=unknown", "--disagreeing", "keep", *FAST)
+        how = ("--data", str(outputs / "dataset.csv"), "--disagreeing", "keep", *FAST)
         assert call(tmp_path, "import", f"subtle-{direction}", "--model", "palm", *files, *how).returncode == 0
+    manifest = json.loads(next(tmp_path.glob("runs/*/manifest.json")).read_text("utf-8"))
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (*kinds, outputs / "dataset.csv")}
+    assert {Path(path).name: digest for path, digest in manifest["data"].items()} == digests
     seen = pl.concat([pl.read_parquet(path) for path in tmp_path.glob("runs/*/observations.parquet")], how="diagonal")
     assert dict(seen["status"].value_counts().iter_rows()) == {"ok": 10991, "unreadable": 949}
     kinds = dict(seen.filter(status="unreadable")["reason"].value_counts().iter_rows())

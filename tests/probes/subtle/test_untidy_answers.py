@@ -97,8 +97,8 @@ def take(tmp_path, catalogue):
 
     def imported(content, **how):
         (tmp_path / "answers").write_bytes(content if isinstance(content, bytes) else content.encode())
-        study = catalogue.study("subtle-sai", {}, {"data": str(items), "orders": "unknown", "subtle.resamples": 99})
-        options = ImportOptions(path=str(tmp_path / "answers"), model="m", **how)
+        study = catalogue.study("subtle-sai", {}, {"data": str(items), "subtle.resamples": 99})
+        options = ImportOptions(paths=(str(tmp_path / "answers"),), model="m", **how)
         with Store(f"sqlite:///{tmp_path / 'store.db'}") as store:
             try:
                 name = import_answers(catalogue, study, store, options)
@@ -146,7 +146,7 @@ def test_two_answers_to_one_item_are_refused_or_chosen(take):
 def test_nearest_item_and_the_difference_are_shown(take):
     other = [ROWS[0] | {"context": "He looks ugly; she is BLANK."}, *ROWS[1:]]
     message = take(table(other))
-    assert "The nearest is '0/012': 'context' is 'He looks ugly; she is BLANK.'" in message
+    assert "The nearest is '0': 'context' is 'He looks ugly; she is BLANK.'" in message
     assert take(table(other), allow_unmatched=True)["chosen"].to_list() == [None, *CHOSEN[1:]]
 
 
@@ -161,8 +161,8 @@ def test_stored_answers_are_read_again_tolerantly_without_the_model(tmp_path, ca
     (tmp_path / "items.csv").write_text(table([{n: row[n] for n in HEADER} for row in ROWS]), encoding="utf-8")
     said = ("**wise**", "2. stupid", "busy", "", "Answer: more busy")
     (tmp_path / "a.csv").write_text(table([r | {"response": t} for r, t in zip(ROWS, said, strict=True)]), "utf-8")
-    options = {"data": str(tmp_path / "items.csv"), "orders": "unknown", "subtle.resamples": 99}
-    how = ImportOptions(path=str(tmp_path / "a.csv"), model="m")
+    options = {"data": str(tmp_path / "items.csv"), "subtle.resamples": 99}
+    how = ImportOptions(paths=(str(tmp_path / "a.csv"),), model="m")
     with Store(f"sqlite:///{tmp_path / 'store.db'}") as store:
         name = import_answers(catalogue, catalogue.study("subtle-sai", {}, options), store, how)
         strict, tolerant = score(catalogue, store, name), score(catalogue, store, name, {"reading": "tolerant"})
