@@ -15,7 +15,7 @@ from ..contracts.records import AnyResponse
 from ..store.chunks import Chunks
 from ..store.content import Failed, Proof, Sent, Tried
 from ..store.intake import ensure_factors, ensure_whole
-from ..store.reading import TRIAL_SCHEMA
+from ..store.trials import TRIAL_SCHEMA
 from .answers import Answers, NoAnswer, Row, Source, read_answer
 
 WHEN = 0.0
