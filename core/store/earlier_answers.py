@@ -74,7 +74,7 @@ def earlier_answers(store: Store, run_id: int) -> EarlierAnswers | None:
     )
 
 
-def _counted(run_id: int) -> sa.Select[tuple[int | None, int]]:
+def _counted(run_id: int) -> sa.Select[int | None, int]:
     """Return the query for the number of answers of a run by the run that asked them."""
     exchange, trials, runs = table_of(Exchange), table_of(RunTrial), table_of(Run)
     began = sa.select(runs.c.started).where(runs.c.id == run_id).scalar_subquery()
