@@ -33,7 +33,7 @@ from ..contracts.errors import (
 )
 from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
-from ..store import Found, NewTrial, Store, get_run, renewed_answers, trial_counts
+from ..store import Found, NewTrial, Store, ensure_recorded, get_run, renewed_answers, trial_counts
 from ..store.bulk import batched
 from ..store.earlier_answers import EarlierAnswers, earlier_answers
 from ..store.reading import TIMED
@@ -141,6 +141,7 @@ async def execute(
     Raises:
         UsageError: the study cannot be run, its design is empty, or a model of the run to resume has changed since, or
             the key cannot sign; nothing was asked.
+        DataError: the record of the run to resume is not as it was stored.
         ReplayMissError: requests of a `replay` have no stored answer.
         BudgetError: the budget is spent; the run can be resumed.
         PendingError: the run is not to wait for its batches; it can be resumed.
@@ -177,6 +178,8 @@ async def _executed(
     if options.name is not None:
         store.ensure_free(options.name)  # before a model is loaded; `begin_run` decides
     earlier = find_earlier(store, options.name, study)
+    if options.name is not None:
+        ensure_recorded(store, options.name)  # its trials are recorded anew, its manifest is gone on with
     instrument = catalogue.instrument(study if earlier is None else as_made(catalogue, earlier.manifest))
     ensure_capable(catalogue, study, instrument)
     prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}

@@ -1,5 +1,6 @@
 """The store: an SQLite file (or any SQLAlchemy URL) with every prompt, response, failure and run."""
 
+from .content import ensure_recorded
 from .proof import RunProof
 from .reading import (
     RunRow,
@@ -24,6 +25,7 @@ __all__ = [
     "RunProof",
     "RunRow",
     "Store",
+    "ensure_recorded",
     "exchanges_by_model",
     "finish_proof",
     "first_statuses",

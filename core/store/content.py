@@ -23,8 +23,9 @@ from .damage import damaged
 from .evidence import answer_digest, bytewise, plan_order
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in
-from .reading import RunRow
+from .reading import RunRow, runs_of
 from .run_checks import TrialCheck, record_fault
+from .store import Store
 from .tables import Attempt, Blob, Exchange, Model, RunTrial
 
 R = TypeVar("R")
@@ -239,6 +240,18 @@ def ensure_sound(connection: sa.Connection, run: RunRow) -> bytes:
     if (problem := record_fault(connection, run)) is not None:
         raise damaged(f"run {run.name}", problem)
     return trials.head
+
+
+def ensure_recorded(store: Store, name: str) -> None:
+    """Check the record of a run, if there is one of this name: its manifest, state, times and failed calls.
+
+    Raises:
+        DataError: something was changed.
+    """
+    with store.reading() as connection:
+        for run in runs_of(connection):
+            if run.name == name and (problem := record_fault(connection, run)) is not None:
+                raise damaged(f"run {run.name}", problem)
 
 
 def _part(connection: sa.Connection, numbers: Sequence[int], pack: Callable[[list[Sent]], R]) -> tuple[R, set[str]]:

@@ -170,7 +170,7 @@ class Store:
             old = self.older((answer.exchange_id for answer in found.values()), since)
             return {key: answer for key, answer in found.items() if answer.exchange_id not in old}
         with translated(self.url), self.engine.connect() as connection:
-            return {key: found for key, (_, found) in _look_up(connection, keys).items()}
+            return {key: last.answer for key, last in _look_up(connection, keys).items()}
 
     @enduring
     def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
@@ -185,7 +185,7 @@ class Store:
     def generations(self, keys: list[bytes]) -> dict[bytes, int]:
         """Return how often each key was answered before, of those that were."""
         with translated(self.url), self.engine.connect() as connection:
-            return {key: last + 1 for key, (last, _) in _look_up(connection, keys).items()}
+            return {key: last.generation + 1 for key, last in _look_up(connection, keys).items()}
 
     @enduring
     def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
@@ -247,10 +247,13 @@ class Store:
         fresh, weights, digests = [], [], list[bytes]()
         for row, request in zip(new, requests, strict=True):
             key, model_id, operation, _, encoded, status, read, written, latency = row
-            response, generation = encoded.decode(), known[key][0] + 1 if key in known else 0
-            digest = answer_digest(key, operation, response, status, read, written, latency, now)
+            response, last = encoded.decode(), known.get(key)
+            generation = 0 if last is None else last.generation + 1
+            # Never before the answer that it replaces, whatever the clocks say: times show which one is the latest.
+            created = now if last is None else max(now, last.created)
+            digest = answer_digest(key, operation, response, status, read, written, latency, created)
             columns = (key, model_id, operation, request, response, status, read, written, latency)
-            fresh.append((*columns, generation, now, digest))
+            fresh.append((*columns, generation, created, digest))
             weights.append(weigh_exchange(digest, generation))
             digests.append(digest)
         before = run_plain(connection, "SELECT max(id) FROM exchange")[0][0] or 0
@@ -260,7 +263,7 @@ class Store:
         renewed = [(numbers[row.key], anew[row.key]) for row in new if anew.get(row.key)]
         insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), renewed)
         tally(connection, "renewal", (weigh(*row) for row in renewed))
-        found = {key: answer for key, (_, answer) in known.items()}
+        found = {key: last.answer for key, last in known.items()}
         added = ((row, Found(numbers[row.key], row.status, True, made)) for row, made in zip(new, digests, strict=True))
         return found | {row.key: answer for row, answer in added}, met
 
@@ -414,14 +417,31 @@ class Store:
         self.holds.drop(run_id)
 
 
-def _look_up(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, tuple[int, Found]]:
-    """Return (generation, answer) of the latest answer to each key that has one."""
-    latest: dict[bytes, tuple[int, Found]] = {}
+class _Last(NamedTuple):
+    """The latest answer to a key."""
+
+    generation: int
+    answer: Found
+    created: float
+
+
+def _look_up(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, _Last]:
+    """Return the latest answer to each key that has one.
+
+    Raises:
+        DataError: by their times, another one is the latest.
+    """
+    latest: dict[bytes, _Last] = {}
     for some in batched(keys, LOOKUP):
-        query = "SELECT key, id, status, generation, digest FROM exchange WHERE key"
-        for key, number, status, generation, digest in rows_among(connection, query, some):
-            if key not in latest or generation > latest[key][0]:
-                latest[bytes(key)] = generation, Found(number, status, False, digest)
+        query = "SELECT key, id, status, generation, digest, created FROM exchange WHERE key"
+        for key, number, status, generation, digest, created in rows_among(connection, query, some):
+            last = _Last(generation, Found(number, status, False, digest), created)
+            before = latest.setdefault(bytes(key), last)
+            first, second = sorted((before, last), key=lambda one: one.generation)
+            if first.generation >= 0 and first.created > second.created:
+                number = second.answer.exchange_id
+                raise damaged(f"exchange {number}", "it is older than the answer that its generation says it replaced")
+            latest[bytes(key)] = second
     return latest
 
 
