@@ -22,7 +22,8 @@ from ..contracts.errors import PrejudgeError
 from ..contracts.installing import PACKAGE, install_line
 from ..contracts.version import VERSION
 from ..store import Store, list_runs
-from ..store.engine import lacks_file
+from ..store.engine import file_of, lacks_file
+from ..store.file_systems import describe_network, network_type_of
 from ..store.urls import show, store_url
 
 
@@ -39,7 +40,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 def look_around(plugins: Plugins, store: str) -> list[Fact]:
     """Return all facts about this installation."""
-    return [*_base(), *_extras(), *_plugins(plugins), *devices(), _store(store)]
+    return [*_base(), *_extras(), *_plugins(plugins), *devices(), _store(store), *_file_system(store)]
 
 
 def _base() -> Iterator[Fact]:
@@ -107,3 +108,13 @@ def _store(where: str) -> Fact:
     except PrejudgeError as error:
         return Fact("store", where if "://" not in where else "", str(error), wrong=True)
     return Fact("store", place, f"{runs} {'run' if runs == 1 else 'runs'}")
+
+
+def _file_system(where: str) -> Iterator[Fact]:
+    """Yield what to do about a store on a network file system."""
+    try:
+        path = file_of(store_url(where))
+    except PrejudgeError:
+        return  # `_store` says so
+    if path is not None and (kind := network_type_of(path)) is not None:
+        yield Fact("store", "", describe_network(str(path), kind))

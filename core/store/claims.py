@@ -2,15 +2,17 @@
 
 A process that asks is a row of the table `worker`, which it updates regularly. A single process claims nothing. With a
 second process, both write the keys they are about to ask into `claim`; the new process waits until all earlier ones
-have seen it. A claim is valid while its worker lives: it is considered dead after `LEASE_SECONDS` without an update,
-and a process of this machine as soon as its process id is gone. A process that was halted for longer finds out at its
-next claim or update, and registers again.
+have seen it. A claim is valid while its worker lives: a process of this machine is dead as soon as its process id is
+gone, and any process after `LEASE_SECONDS` without an update (`processes.lease`). A process that was halted for longer
+finds out at its next claim or update, and registers again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -23,10 +25,11 @@ from . import processes
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
 from .patience import Patience, enduring
-from .processes import clock, elapsed, horizon, host, runs
+from .processes import clock, elapsed, host, lease, runs
 from .store import Found, Store
 from .tables import BatchItem, Claim, Worker
 
+LOG = logging.getLogger(__name__)
 BEAT_SECONDS = 5.0
 BATCH = -1
 """The owner of a key that a batch holds; no worker has this number."""
@@ -78,6 +81,7 @@ class Claims:
         Raises:
             StoreError: the store is a file, and a process of another machine is using it.
         """
+        self._watch_machines()
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection)
             self._refuse_machines(connection)
@@ -85,6 +89,26 @@ class Claims:
             self._write(connection, held)
         self._beaten = elapsed()
         self._living.add(self)
+
+    def _watch_machines(self) -> None:
+        """Look at the workers of other machines until it is known whether they live: within a transaction none reports.
+
+        Their clocks tell nothing here, see `processes.lease`.
+        """
+        told = False
+        while True:
+            with translated(self._store.url), self._store.engine.connect() as connection:
+                rows = connection.execute(sa.select(table_of(Worker))).all()
+                if connection.dialect.name != "sqlite":
+                    return
+                elsewhere = [row for row in rows if processes.is_elsewhere(row.host)]
+                if all(self.lives(connection, self._store, row) is not None for row in elsewhere):
+                    return
+            if not told:
+                machine, seconds = elsewhere[0].host.split()[0], f"{processes.LEASE_SECONDS:.0f} s"
+                LOG.warning("looking for up to %s whether the machine %r still uses the store", seconds, machine)
+                told = True
+            time.sleep(processes.LOOK_SECONDS)
 
     def _refuse_machines(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "sqlite":
@@ -127,8 +151,8 @@ class Claims:
 
     def is_awaited(self) -> bool:
         """Return whether an earlier worker has not yet seen this one."""
-        rows, since = self._workers()
-        return any(row.id < self._id and row.met < self._id and self._lives(row, since) for row in rows)
+        rows = self._alive()
+        return any(row.id < self._id and row.met < self._id for row in rows)
 
     def newest_other(self) -> int:
         """Return the number of the newest other worker that is alive; 0 if there is none."""
@@ -136,8 +160,7 @@ class Claims:
 
     def others(self) -> tuple[int, dict[str, int]]:
         """Return the newest other worker that is alive (0: none), and how many workers ask each of our endpoints."""
-        rows, since = self._workers()
-        alive = [row for row in rows if row.id != self._id and self._lives(row, since)]
+        alive = [row for row in self._alive() if row.id != self._id]
         asked = Counter(digest for row in alive for digest in (row.endpoints or "").split())
         parts = {name: 1 + asked[digest] for digest, name in self._endpoints.items()}
         return max((row.id for row in alive), default=0), parts
@@ -151,13 +174,13 @@ class Claims:
             held: keys this process is asking; a new worker learns of them before it asks anything.
             released: keys it no longer asks.
         """
-        rows, since = self._workers()
+        rows, alive = self._workers()
         own = next((row for row in rows if row.id == self._id), None)
         if own is None:
             self.lost = True
             self.join(held)
             return
-        dead = any(not self._lives(row, since) for row in rows if row.id != self._id)
+        dead = not {row.id for row in rows} <= {row.id for row in alive} | {self._id}
         if newest <= own.met and not released and not dead and elapsed() - self._beaten < BEAT_SECONDS:
             return
         table = table_of(Worker)
@@ -171,9 +194,14 @@ class Claims:
         self._beaten = elapsed()
 
     @enduring
-    def _workers(self) -> tuple[Sequence[sa.Row[Any]], float]:
+    def _workers(self) -> tuple[Sequence[sa.Row[Any]], Sequence[sa.Row[Any]]]:
+        """Return the workers, and those of them that are alive, as far as is known."""
         with translated(self._store.url), self._store.engine.connect() as connection:
-            return connection.execute(sa.select(table_of(Worker))).all(), horizon(connection)
+            rows = connection.execute(sa.select(table_of(Worker))).all()
+            return rows, [row for row in rows if self.lives(connection, self._store, row) is not False]
+
+    def _alive(self) -> Sequence[sa.Row[Any]]:
+        return self._workers()[1]
 
     @enduring
     def take(self, keys: Sequence[bytes], released: Collection[bytes]) -> Claimed:
@@ -193,23 +221,19 @@ class Claims:
         return Claimed(found, mine)
 
     def _bury(self, connection: sa.Connection, but: int = 0) -> None:
-        since = horizon(connection)
         rows = connection.execute(sa.select(table_of(Worker))).all()
-        _forget(connection, [row.id for row in rows if row.id != but and not self._lives(row, since)])
-
-    def _lives(self, worker: sa.Row[Any], since: float) -> bool:
-        return self.lives(self._store, worker, since)
+        dead = [row.id for row in rows if row.id != but and self.lives(connection, self._store, row) is False]
+        _forget(connection, dead)
 
     @classmethod
-    def lives(cls, store: Store, worker: sa.Row[Any], since: float) -> bool:
-        """Return whether the process of a row still runs; `since` is the horizon."""
-        if worker.seen < since:
-            return False
-        if worker.host != host():
-            return True
-        if worker.pid != os.getpid():
-            return runs(worker.pid)
-        return any(c._id == worker.id and c._store.url == store.url for c in cls._living)
+    def lives(cls, connection: sa.Connection, store: Store, worker: sa.Row[Any]) -> bool | None:
+        """Return whether the process of a row still runs, and was not halted for long; None if it is not known yet."""
+        if worker.host == host():
+            if worker.pid == os.getpid():
+                return any(c._id == worker.id and c._store.url == store.url for c in cls._living)
+            if not runs(worker.pid):
+                return False
+        return lease(connection, (store.url, worker.host, worker.pid, worker.id), worker.seen)
 
     def _write(self, connection: sa.Connection, keys: Collection[bytes]) -> None:
         owners = _owners(connection, keys)
@@ -254,7 +278,7 @@ def is_alive(connection: sa.Connection, store: Store, worker: int) -> bool:
     """Return whether the process of a worker still runs."""
     table = table_of(Worker)
     row = connection.execute(sa.select(table).where(table.c.id == worker)).first()
-    return row is not None and Claims.lives(store, row, horizon(connection))
+    return row is not None and Claims.lives(connection, store, row) is not False
 
 
 def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:

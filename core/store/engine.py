@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from ..contracts.errors import DataError, StoreError
 from . import server
+from .file_systems import warn_of_network
 from .file_watch import watch
 from .fill import fill, is_filling
 from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
@@ -141,7 +142,7 @@ def _is_older(engine: Engine, url: sa.URL) -> bool:
         )
     if number == len(MIGRATIONS) and not is_filling(engine):
         return False
-    if _is_file(url) and not may_write(Path(str(url.database))):
+    if (path := file_of(url)) is not None and not may_write(path):
         raise StoreError(
             f"the store {show(url)} is of an older prejudge, and read-only: it cannot be updated. Copy it to a folder "
             "that can be written, and name the copy with --store.",
@@ -155,15 +156,19 @@ def _is_file(url: sa.URL) -> bool:
     return url.drivername.startswith("sqlite") and name != ":memory:" and not name.startswith("file:")
 
 
+def file_of(url: sa.URL) -> Path | None:
+    """Return the file of a store that is one by its path."""
+    return Path(str(url.database)) if _is_file(url) else None
+
+
 def lacks_file(url: sa.URL) -> bool:
     """Return whether the store is a file that does not exist, in a folder that exists."""
-    return _is_file(url) and (path := Path(str(url.database))).parent.is_dir() and not path.exists()
+    return (path := file_of(url)) is not None and path.parent.is_dir() and not path.exists()
 
 
 def _check_file(url: sa.URL, writable: bool) -> None:
-    if not _is_file(url):
+    if (path := file_of(url)) is None:
         return
-    path = Path(str(url.database))
     if not path.exists():
         if not writable:
             raise StoreError(
@@ -180,8 +185,8 @@ def _check_file(url: sa.URL, writable: bool) -> None:
 
 
 def _source(url: sa.URL, writable: bool) -> Source:
-    path = Path(str(url.database))
-    return Source(url) if writable or not _is_file(url) or may_write(path) else source_of(url, path)
+    path = file_of(url)
+    return Source(url) if writable or path is None or may_write(path) else source_of(url, path)
 
 
 def _create(source: Source) -> Engine:
@@ -190,10 +195,12 @@ def _create(source: Source) -> Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else server.connect_args(url))
     if sqlite:
         sa.event.listen(engine, "connect", _prepare)
-        if source.alone:
-            read_alone(engine, Path(str(url.database)))
-        elif _is_file(url):
-            watch(engine, str(url.database))
+        path = file_of(url)
+        if path is not None and source.alone:
+            read_alone(engine, path)
+        elif path is not None:
+            warn_of_network(path)
+            watch(engine, str(path))
         if source.folder is not None:
             remove_with(engine, source.folder)
         sa.event.listen(engine, "begin", _begin)
@@ -234,4 +241,4 @@ def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
 
-__all__ = ["lacks_file", "open_engine", "translated"]
+__all__ = ["file_of", "lacks_file", "open_engine", "translated"]

@@ -2,15 +2,19 @@
 
 The holder of a run is a row of the table `holder`, written in the transaction that begins the run and removed when the
 run ends. It holds while its process lives: on this machine a process with that id and that start time, elsewhere one
-that has updated the row within `LEASE_SECONDS`. So a run whose process was killed, or whose machine was started again,
-is free.
+that has updated the row within `LEASE_SECONDS` (see `processes.lease`). So a run whose process was killed, or whose
+machine was started again, is free.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import secrets
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 
@@ -19,6 +23,7 @@ from . import processes
 from .bulk import table_of
 from .tables import Holder, Run
 
+LOG = logging.getLogger(__name__)
 _living: set[str] = set()
 """Marks of the holders in this process: its id alone does not show whether a run of it has ended."""
 
@@ -84,8 +89,30 @@ def held(connection: sa.Connection) -> list[str]:
     """Return the names of the runs that a living process is at work on."""
     holder, run = table_of(Holder), table_of(Run)
     rows = connection.execute(sa.select(holder, run.c.name).join_from(holder, run)).all()
-    since = processes.horizon(connection)
-    return [row.name for row in rows if _lives(row, since)]
+    return [row.name for row in rows if _lives(connection, row) is not False]
+
+
+def watch(
+    reading: Callable[[], AbstractContextManager[sa.Connection]], wanted: Callable[[str], bool] = lambda _: True
+) -> None:
+    """Look at the holders of runs until it is known which of them live; within a transaction nobody can report.
+
+    Args:
+        reading: gives a connection.
+        wanted: which runs, by name.
+    """
+    holder, run = table_of(Holder), table_of(Run)
+    query, told = sa.select(holder, run.c.name).join_from(holder, run), False
+    while True:
+        with reading() as connection:
+            rows = [row for row in connection.execute(query) if wanted(row.name)]
+            if all(_lives(connection, row) is not None for row in rows):
+                return
+        if not told:
+            seconds = f"{processes.LEASE_SECONDS:.0f} s"
+            LOG.warning("looking for up to %s whether a process elsewhere is still at work on a run", seconds)
+            told = True
+        time.sleep(processes.LOOK_SECONDS)
 
 
 def ensure_free(connection: sa.Connection, run_id: int) -> None:
@@ -97,28 +124,27 @@ def ensure_free(connection: sa.Connection, run_id: int) -> None:
     holder, run = table_of(Holder), table_of(Run)
     query = sa.select(holder, run.c.name).join_from(holder, run).where(holder.c.run_id == run_id)
     found = connection.execute(query).first()
-    if found is None or not _lives(found, processes.horizon(connection)):
+    if found is None or _lives(connection, found) is False:
         return
     if found.host == _here():
         who, mend = f"process {found.pid} of this machine", "Wait until it ends, or stop it with Ctrl-C."
     else:
-        now = processes.clock(connection)
-        left = max(1, round(found.seen + processes.LEASE_SECONDS - now))
-        who = f"a process of another machine, which reported {max(0, round(now - found.seen))} s ago"
-        mend = f"Wait until it ends; if it was killed, try again in {left} s."
+        who = "a process of another machine"
+        mend = f"Wait until it ends; if it was killed, try again in {processes.LEASE_SECONDS:.0f} s."
     raise StoreError(f"{who} is at work on the run {found.name}. {mend}", code="run.running", pid=found.pid)
 
 
-def _lives(holder: sa.Row[tuple[object, ...]], since: float) -> bool:
-    leased = bool(holder.seen >= since)
-    if holder.host != _here():
-        return leased
-    if holder.mark in _living:
-        return True
-    born = processes.born(holder.pid)
-    if holder.pid == os.getpid() or born is None:
-        return False
-    return born == holder.born if born and holder.born else leased
+def _lives(connection: sa.Connection, holder: sa.Row[tuple[object, ...]]) -> bool | None:
+    """Return whether the process of a holder lives; None if it is not known yet."""
+    if holder.host == _here():
+        if holder.mark in _living:
+            return True
+        born = processes.born(holder.pid)
+        if holder.pid == os.getpid() or born is None:
+            return False
+        if born and holder.born:
+            return bool(born == holder.born)
+    return processes.lease(connection, holder.mark, holder.seen)
 
 
 def _here() -> str:

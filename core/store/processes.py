@@ -6,7 +6,9 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Hashable
 from pathlib import Path
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -14,8 +16,21 @@ from . import server
 
 LEASE_SECONDS = 20.0
 """Seconds without an update after which a process of another machine is considered dead."""
+LOOK_SECONDS = 0.2
+"""Seconds between two looks at a process of which it is not known yet whether it lives."""
 
 
+class _Sign(NamedTuple):
+    """A sign of life."""
+
+    seen: float
+    since: float
+    """When this process first saw it, as `elapsed` counts."""
+    changed: bool
+    """Whether it is not the first."""
+
+
+_signs: dict[Hashable, _Sign] = {}
 _ELAPSED: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -70,11 +85,25 @@ def elapsed() -> float:
     return time.clock_gettime(_ELAPSED) if _ELAPSED is not None else time.monotonic()
 
 
-def horizon(connection: sa.Connection) -> float:
-    """Return the time before which the last update of a process is too old: it is considered dead."""
-    if connection.dialect.name == "sqlite":
-        return time.time() - LEASE_SECONDS
-    return server.horizon(connection, LEASE_SECONDS)
+def lease(connection: sa.Connection, name: Hashable, seen: float) -> bool | None:
+    """Return whether a process whose last sign of life is `seen` has reported within the lease; None: not known yet.
+
+    A server has one clock for all. The clocks of processes that share a file need not agree, so there a sign is fresh
+    from when this process first sees it: None until it changes for the first time, or until the lease has passed.
+
+    Args:
+        connection: a connection to the store.
+        name: what tells this process from all others.
+        seen: its last sign of life, as the store has it.
+    """
+    if connection.dialect.name != "sqlite":
+        return seen >= server.horizon(connection, LEASE_SECONDS)
+    sign = _signs.setdefault(name, _Sign(seen, elapsed(), False))
+    if sign.seen != seen:
+        sign = _signs[name] = _Sign(seen, elapsed(), True)
+    if elapsed() - sign.since > LEASE_SECONDS:
+        return False
+    return True if sign.changed else None
 
 
 def clock(connection: sa.Connection) -> float:

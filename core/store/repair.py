@@ -26,6 +26,7 @@ from .content import (
 )
 from .crew import Crew
 from .damage import UNREADABLE
+from .engine import translated
 from .evidence import READ, recount, seal
 from .exchange_checks import Problem, fault_of
 from .intake import Intake
@@ -288,7 +289,7 @@ def damage_words(store: Store, run_id: int) -> str:
     """Return a sentence on what is known to be damaged of a run and cannot be repaired; empty if there is nothing."""
     damage, trials = table_of(Damage), table_of(RunTrial)
     used = sa.select(trials.c.exchange_id).where(trials.c.run_id == run_id)
-    with store.engine.connect() as connection:
+    with translated(store.url), store.engine.connect() as connection:
         if connection.scalar(sa.select(damage.c.id).limit(1)) is None:
             return ""
         answers = connection.scalar(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -23,11 +23,12 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
+from .blame import blame
 from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
 from .damage import damaged, ensure_answer
 from .engine import lacks_file, open_engine, translated
 from .evidence import ANSWER, answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
-from .holders import Holds, ensure_free
+from .holders import Holds, ensure_free, watch
 from .names import run_name
 from .parts import Parts, unpack
 from .patience import Patience, enduring
@@ -139,8 +140,12 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            if "engine" in self.__dict__:
+                blame(self, error)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Close every connection."""
@@ -340,6 +345,7 @@ class Store:
         Raises:
             StoreError: naming the process.
         """
+        watch(self.reading, lambda run: run_name(run) == name)
         with translated(self.url), self.engine.connect() as connection:
             if (found := _run_named(connection, name)) is not None:
                 ensure_free(connection, found.id)
@@ -352,6 +358,7 @@ class Store:
         Raises:
             StoreError: another process is at work on the run, or was since `earlier` was read; nothing was changed.
         """
+        watch(self.reading, lambda run: run_name(run) == name)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         values = {"study": study, "state": "running", **manifest_columns(manifest), "finished": None}
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -94,19 +95,45 @@ def test_process_that_is_waited_for_holds_nothing():
 
 
 @pytest.mark.parametrize("here", ["another machine", "this machine, started again"])
-def test_holder_elsewhere_lives_as_long_as_it_reports(store, place, other, here):
+@pytest.mark.parametrize("clock", [-3600.0, 3600.0])
+def test_holder_elsewhere_lives_as_long_as_it_reports(store, place, other, here, clock, monkeypatch):
+    """On a file it is watched, because its clock may be wrong; a server has one clock for all."""
+    file = store.engine.dialect.name == "sqlite"
+    monkeypatch.setattr(processes, "LEASE_SECONDS", 2.0)
     begun(store)
-    changed(store, host=here)
-    with Store(place) as second, raises_code(StoreError, "run.running", "another machine", "try again in"):
-        second.begin_run("r", "s", b"{}")
-    changed(store, seen=-1.0)
+    with store.engine.connect() as connection:
+        now = processes.clock(connection)
+    changed(store, host=here, seen=now + clock if file else now + 1)
+    reported = []
+
+    def report(seconds):
+        reported.append(seconds)
+        changed(store, seen=now + clock + len(reported))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(holders.time, "sleep", report)
+        with Store(place) as second, raises_code(StoreError, "run.running", "another machine", "try again in"):
+            second.begin_run("r", "s", b"{}")
+    assert len(reported) == (1 if file else 0)
+    if file:
+        time.sleep(2.1)
+    else:
+        changed(store, seen=-1.0)
     with Store(place) as second:
         assert second.begin_run("r", "s", b"{}")
 
 
-def test_who_lost_a_run_writes_no_more_to_it(store, place, other):
+def test_other_run_is_not_waited_for(store, other, monkeypatch):
+    begun(store)
+    changed(store, host="elsewhere")
+    monkeypatch.setattr(holders.time, "sleep", lambda _: pytest.fail("it waits"))
+    begun(store, "another")
+
+
+def test_who_lost_a_run_writes_no_more_to_it(store, place, other, monkeypatch):
     run_id = begun(store)
     changed(store, host="elsewhere", seen=-1.0)
+    monkeypatch.setattr(processes, "LEASE_SECONDS", 0.3)
     with Store(place) as second:
         assert begun(second) == run_id
         for ended in (False, True):

@@ -87,6 +87,31 @@ def test_process_that_comes_later_asks_nothing_twice(start, api, place):
     assert second.counted > 0
 
 
+@pytest.mark.parametrize("ahead", [3600, -3600])
+@pytest.mark.parametrize("where", ["this machine", "another container"])
+def test_process_whose_clock_is_wrong_asks_nothing_twice(start, api, place, ahead, where):
+    machine = {"host": f"{host()}-2"} if where == "another container" else {}
+    api.hold(3)  # none has all the work before the others have begun
+    children = [start(), start(ahead=ahead, **machine), start()]
+    assert [child.wait() for child in children] == [""] * 3
+    assert api.asked.total() == TRIALS and all(child.counted for child in children)
+    ended_well(place, 3)
+
+
+@pytest.mark.parametrize("ahead", [3600, -3600])
+def test_machine_whose_clock_is_wrong_asks_nothing_twice(start, api, place, ahead):
+    file = "://" not in str(place)
+    api.hold()
+    first = start()
+    with Store(place) as store:
+        wait_for(lambda: rows(store, "worker") == 1)
+        second = start(ahead=ahead, host="elsewhere 1 x")
+        wait_for(lambda: second.problem is not None if file else rows(store, "worker") == 2)
+    api.go_on()
+    assert first.wait() == "" and api.asked.total() == TRIALS
+    assert second.wait().startswith("store.machines: ") if file else second.wait() == ""
+
+
 def test_killed_process_holds_up_nobody(start, api, place):
     first, second = start(), start()
     until(api, 100)
@@ -185,6 +210,7 @@ def test_silent_worker_of_another_machine_is_given_up(place, monkeypatch):
         here.join()
         assert here.is_awaited() and here.newest_other() > 0
         assert here.take([key], ()).mine == frozenset()
+        assert here.newest_other() > 0, "its clock tells nothing"
         monkeypatch.setattr("prejudge.core.store.processes.LEASE_SECONDS", -1.0)
         assert not here.is_awaited() and here.newest_other() == 0
         here.beat(0, (), ())
@@ -209,11 +235,36 @@ def test_machines_share_a_server_but_no_file(place, monkeypatch, other):
         on(monkeypatch, "a" if other == "b" else "a 1 y")
         if store.engine.dialect.name == "postgresql":
             return one.join()
+        beaten = []
+
+        def beat(seconds):
+            beaten.append(seconds)
+            with store.engine.begin() as connection:
+                connection.exec_driver_sql("UPDATE worker SET seen = seen + 1")
+
+        monkeypatch.setattr("prejudge.core.store.claims.time.sleep", beat)
         with pytest.raises(StoreError) as caught:
             one.join()
         assert caught.value.code == "store.machines" and caught.value.fields["machine"] == "b"
+        assert len(beaten) == 1, "it is seen to work"
         second.leave()
         one.join()
+
+
+def test_machine_that_left_without_a_word_is_waited_for_once(tmp_path, monkeypatch):
+    """Its clock was an hour ahead, so that its last sign of life is later than any time here."""
+    monkeypatch.setattr("prejudge.core.store.processes.LEASE_SECONDS", 0.5)
+    with Store(tmp_path / "s.db") as store:
+        gone, here = Claims(store), Claims(store)
+        on(monkeypatch, "b 2 x")
+        gone.join([b"k" * 32])
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE worker SET seen = seen + 3600")
+        on(monkeypatch, "a 1 y")
+        began = time.monotonic()
+        here.join()
+        assert 0.4 < time.monotonic() - began < 10
+        assert here.take([b"k" * 32], ()).mine == {b"k" * 32} and rows(store, "worker") == 1
 
 
 def test_worker_that_was_halted_comes_back(place):
