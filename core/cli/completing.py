@@ -18,6 +18,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError
 from ..store import Store, list_runs
 from ..store.urls import DEFAULT
+from .outlet import single_line
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 FILE = "file"
@@ -80,4 +81,9 @@ def _registry(ctx: click.Context) -> Registry:
 
 
 def _beginning(things: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name, help=text or None) for name, text in things if name.startswith(incomplete)]
+    """Return the things whose names begin so. A shell reads one per line: a name of several lines is none of them."""
+    return [
+        CompletionItem(name, help=single_line(text) or None)
+        for name, text in things
+        if name.startswith(incomplete) and name == single_line(name)
+    ]

@@ -42,7 +42,8 @@ EXITS = (
     ),
     Exit(
         2,
-        "an error that you can fix: one line states the error, the value and the fix; also Ctrl-C. "
+        "an error that you can fix: one line states the error, the value and the fix; also Ctrl-C, SIGTERM, a closed "
+        "terminal, and lines that a full disk did not take. A reader of a pipe that goes away changes no exit code. "
         "`prejudge --debug COMMAND` shows the traceback and the [code](../errors.md) of the error",
     ),
     Exit(

@@ -136,11 +136,7 @@ def main() -> None:
 
 
 def _exit_code() -> int:
-    """Run the command, and return how it ended.
-
-    Raises:
-        PrejudgeError: with --debug, for the traceback.
-    """
+    """Run the command, and return how it ended."""
     try:
         result: Any = cli(standalone_mode=False)
         ensure_written(sys.stdout)
@@ -157,7 +153,8 @@ def _exit_code() -> int:
     except PrejudgeError as error:
         if "--debug" in sys.argv[1:]:
             error.add_note(f"code: {error.code}")
-            raise
-        echo(f"prejudge: {error}", err=True)
+            echo_exception(type(error), error, error.__traceback__)
+        else:
+            echo(f"prejudge: {error}", err=True)
         return 2
     return result if isinstance(result, int) else 0

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ..engine.counts import Counts
 from ..engine.progress import SCHEMA, Reading
-from .outlet import echo, echo_json
+from .outlet import echo, echo_json, single_line
 from .terminal import Outlet
 
 Kind = Literal["auto", "bar", "plain", "json", "none"]
@@ -109,7 +109,7 @@ class BarProgress(Shown):
             TextColumn("{task.fields[left]}", markup=False),
             console=self._console,
         )
-        name = f"{reading.stage} ({reading.role})"
+        name = single_line(f"{reading.stage} ({reading.role})")
         self._task = self._bars.add_task(name, total=reading.total, left="")
         self._bars.start()
 

@@ -67,9 +67,9 @@ class Screen:
         self._stream = stream
         self.fault: OSError | None = None
 
-    def write(self, text: str) -> int:
-        """Write a text."""
-        shown = writable(text, self.encoding)
+    def write(self, text: str | bytes) -> int:
+        """Write a text, or the UTF-8 of one, which is how scripts for shells come."""
+        shown = writable(text if isinstance(text, str) else text.decode(), self.encoding)
         with self._guarded():
             self._stream.write(shown)
         return len(text)

@@ -171,7 +171,7 @@ def _show_differing(found: Sequence[Discovered], given: dict[str, Any]) -> None:
         if rows.is_empty():
             continue
         console = terminal()
-        console.print(Text(f"{here} and {there}: {shown.height:,} of {rows.height:,} associations differ"))
+        console.print(one_line(f"{here} and {there}: {shown.height:,} of {rows.height:,} associations differ"))
         table = Table(box=SIMPLE_HEAD, pad_edge=False, caption_justify="left")
         table.caption = (
             "answers with the word, of all of its letter; q: exact test, adjusted over all; these wordings only"
@@ -193,7 +193,7 @@ def _show_pairs(found: Discovered, pairs: pl.DataFrame, settings: Settings, give
     shown = pairs.head(max(given["most"], 0))
     rest = f", the first {shown.height:,} shown" if shown.height < pairs.height else ""
     what = "associations" if given["method"] == ALL else f"associations kept by {given['method']}"
-    console.print(Text(f"{found.run}: {pairs.height:,} {what}{rest}"))
+    console.print(one_line(f"{found.run}: {pairs.height:,} {what}{rest}"))
     if shown.is_empty():
         if given["method"] != ALL:
             console.print(f"--method {ALL} shows every association, whether any method keeps it or not.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -59,7 +61,7 @@ ARGUMENTS = {
 """Values of required arguments."""
 NAMED = {"converge": ("beauty-and-competence",), "replicate": ("subtle-sai",), "new": ("probe", ODD)}
 SLOW = {"demo", "train-encoder", "calibrate"}
-"""Commands that begin long work: their options are tried, their flags are not."""
+"""Commands that begin long work: only options that refuse the value are tried."""
 
 
 def make_world(folder: Path) -> None:
@@ -79,6 +81,12 @@ def make_world(folder: Path) -> None:
     ):
         done = call(folder, *words)
         assert done.returncode == code, done
+
+
+def names_of(folder: Path) -> list[str]:
+    """Return the names of the runs in a folder's store, the oldest first."""
+    with closing(sqlite3.connect(folder / "prejudge.db")) as store:
+        return [name for (name,) in store.execute("SELECT name FROM run ORDER BY id")]
 
 
 def faults(folder: Path, lines: Iterable[tuple[str, ...]], encoding: str) -> list[str]:
@@ -185,7 +193,8 @@ def unusual() -> Iterator[tuple[str, ...]]:
             for value in ARGUMENTS[one.name or ""]
         )
         for option in command.params:
-            if isinstance(option, click.Option) and not (option.is_flag and path[-1] in SLOW):
+            fits = isinstance(option, click.Option) and (option.is_flag or option.type is click.STRING)
+            if isinstance(option, click.Option) and not (fits and path[-1] in SLOW):
                 yield (*path, *arguments, option.opts[0], *(() if option.is_flag else (ODD,)))
 
 

@@ -1,4 +1,4 @@
-"""What others wrote reaches the terminal only through the outlet, which shows control characters as escapes."""
+"""What others wrote reaches the terminal only through the outlet, which escapes control characters and line feeds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 import prejudge as package
-from prejudge.core.cli.outlet import echo, echo_exception, visible
+from prejudge.core.cli.outlet import echo, echo_exception, single_line, visible
 from prejudge.core.cli.terminal import Outlet
 from prejudge.testing import ChaosServer, Reply
 
 from ...command import call
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m\u202egnp\u2066\u200f\x08\x08\r[link=http://evil]x[/link][/nothing]:cat:\x85"
+ATTACK += "\nforged: a line that is somebody else's\r\nforged: another"
 CONTROLS = {*map(chr, (*range(9), *range(11, 32), *range(0x7F, 0xA0))), *"\u061c\u200e\u200f\u2028\u2029"}
 CONTROLS |= {*map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))}
 
@@ -35,10 +36,15 @@ def controls(text: str) -> set[str]:
     return set(text) & CONTROLS
 
 
+def forged(*outputs: str) -> list[str]:
+    return [line for output in outputs for line in output.splitlines() if line.lstrip().startswith("forged")]
+
+
 @given(st.text(st.characters() | st.sampled_from(sorted(CONTROLS))).filter(lambda text: "\\" not in text))
 def test_visible_text_holds_no_control_character_and_says_all(text):
     shown = visible(text)
     assert not controls(shown) and isinstance(shown.encode(), bytes)
+    assert single_line(text) == shown.replace("\n", "\\n")
     assert re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), shown) == text
 
 
@@ -53,10 +59,10 @@ def test_console_shows_every_text_as_it_is(text):
     console = Outlet(file=stream, width=400)
     table = Table("a", text)
     table.add_row(text, Text(text))
-    for thing in (text, Text(text), table):
+    for thing in (text, Text(single_line(text)), table):
         console.print(thing)
     shown = stream.getvalue()
-    assert not controls(shown)
+    assert not controls(shown) and not forged(shown)
     if "[link=" in text:
         assert "[link=http://evil]x[/link][/nothing]:cat:" in shown and "\\u001b" in shown
 
@@ -66,7 +72,7 @@ def test_colours_are_ours_alone():
     console = Outlet(file=stream, force_terminal=True, color_system="standard", no_color=False, width=200)
     console.print(Text(ATTACK, style="bold"))
     shown = stream.getvalue()
-    assert shown.count("\x1b") == 2 and "owned" in shown and "\x07" not in shown
+    assert shown.count("\x1b") == 2 * len(shown.splitlines()) and "owned" in shown and "\x07" not in shown
 
 
 def test_error_of_the_program_shows_no_control_character(capsys):
@@ -75,14 +81,14 @@ def test_error_of_the_program_shows_no_control_character(capsys):
     except ValueError as error:
         echo_exception(type(error), error, error.__traceback__)
     said = capsys.readouterr()
-    assert "\\u001b" in said.err and not controls(said.err) and not said.out
+    assert "\\u001b" in said.err and not controls(said.err) and not said.out and not forged(said.err)
     echo(ATTACK, bold=True)
     assert not controls(click.unstyle(capsys.readouterr().out))
 
 
 def test_nothing_else_writes_to_the_terminal():
     root = Path(package.__file__).resolve().parent
-    outlets = {root / "core" / "cli" / name for name in ("outlet.py", "terminal.py")}
+    outlets = {root / "core" / "cli" / name for name in ("outlet.py", "screen.py", "terminal.py")}
     places = [
         *(root / "core" / "cli").glob("*.py"),
         *root.glob("probes/*/command.py"),
@@ -110,7 +116,7 @@ def test_error_of_a_server_cannot_steer_the_terminal(rude, tmp_path):
     done, told = call(tmp_path, "-vv", *words), call(tmp_path, "doctor", "rude")
     assert "\\u001b" in done.stderr + told.stdout
     for shown in (done.stdout, done.stderr, told.stdout, told.stderr):
-        assert not controls(shown) and "\x1b" not in shown
+        assert not controls(shown) and "\x1b" not in shown and not forged(shown)
 
 
 def test_store_of_somebody_else_cannot_steer_the_terminal(tmp_path):
@@ -137,5 +143,5 @@ def test_store_of_somebody_else_cannot_steer_the_terminal(tmp_path):
     ):
         done = call(tmp_path, *line.split(maxsplit=3))
         shown.append(done.stdout + done.stderr)
-        assert "MarkupError" not in shown[-1] and not controls(shown[-1]), line
+        assert "MarkupError" not in shown[-1] and not controls(shown[-1]) and not forged(shown[-1]), line
     assert "\\u001b" in "".join(shown)

@@ -17,6 +17,7 @@ from prejudge.core.contracts.errors import AuthenticationError, BudgetError, Dat
 from prejudge.core.engine import runs
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.gate import judge_run, parse_policy
 from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import observations_of, score
 from prejudge.core.scoring.warnings import unfinished_notes
@@ -57,6 +58,16 @@ def test_run_that_spent_its_budget_is_scored_from_its_answers(store, catalogue, 
     (observed,) = observations_of(store, scores.run, scores.stages).values()
     assert observed.height == len(lengths)
     assert not list(Checks(store, 1).problems())
+
+
+@pytest.mark.parametrize("takes_unfinished", [True, False])
+def test_gate_lets_it_pass_only_where_the_policy_takes_unfinished_runs(store, catalogue, takes_unfinished):
+    with pytest.raises(BudgetError):
+        begin(store, catalogue, caps=Caps(requests=12))
+    finished = str(not takes_unfinished).lower()
+    policy = parse_policy(f"finished = {finished}\n[[rules]]\nmetric = 'mean_length'\nmax = 10")
+    _, verdicts = judge_run(catalogue, store, "latest", policy)
+    assert [verdict.passed for verdict in verdicts] == ([True] if takes_unfinished else [False, True])
 
 
 def test_resumed_run_is_as_one_that_nothing_ended(store, catalogue):

@@ -25,12 +25,17 @@ from prejudge.core.cli.main import cli
 from prejudge.core.compare import Difference
 from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts import Estimate
-from prejudge.core.contracts.errors import BudgetError, DataError, PermanentError, UnknownNameError, UsageError
+from prejudge.core.contracts.errors import (
+    AuthenticationError,
+    DataError,
+    PermanentError,
+    UnknownNameError,
+    UsageError,
+)
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.installing import ROOT
 from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.sizes import State as Shown
-from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate import (
     FINISHED,
@@ -429,9 +434,10 @@ def test_unfinished_run_fails(run_study, catalogue, store):
 @pytest.mark.parametrize("top", ["", "finished = false"])
 def test_run_that_recorded_nothing_yet_fails_every_rule(run_study, catalogue, store, top):
     whole, _ = run_study(n=4)
-    study = catalogue.study("count", {"subject": "fake"}, {"n": 10})
-    with pytest.raises(BudgetError):
-        asyncio.run(execute(catalogue, study, store, RunOptions(caps=Caps(requests=2))))
+    FakeModel.script = lambda request, seen: AuthenticationError("no")
+    with pytest.raises(AuthenticationError):
+        run_study("other", n=10)
+    FakeModel.script = None
     rules = parse_policy(
         f"{top}\n[[rules]]\nmetric = '*'\nmin = 0\n[[rules]]\nmax_failed = 1\n[[rules]]\nmax_failed = 1\n"
         f"group = {{ parity = '*' }}\n[[rules]]\nmetric = '*'\nbaseline = '{whole}'\nmax_increase = 100"
@@ -440,7 +446,7 @@ def test_run_that_recorded_nothing_yet_fails_every_rule(run_study, catalogue, st
     assert len(verdicts) == len(rules.names) and not any(verdict.passed for verdict in verdicts)
     assert all(verdict.outcomes for verdict in verdicts)
     found = [outcome.found for verdict in verdicts for outcome in verdict.outcomes]
-    assert ("interrupted; 0 of 10 answers are recorded" in found) is (not top)
+    assert ("failed; 0 of 10 answers are recorded" in found) is (not top)
     assert found.count("the run has no estimates") == 2
     assert int(ElementTree.fromstring(junit(verdicts, "t")).get("failures")) == len(found)
 
