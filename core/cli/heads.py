@@ -50,14 +50,15 @@ class Heads:
         checked, waiting = {name}, [name]
         while waiting:
             run = waiting.pop(0)
-            earlier = manifest_of(self._runs[run]).earlier
-            for source in () if earlier is None else earlier.runs:
+            if (earlier := manifest_of(self._runs[run]).earlier) is None:
+                continue
+            for source in earlier.runs:
                 finding = self._source(run, source, earlier.answers)
                 yield finding
                 if finding.run is not None and finding.run not in checked:
                     checked.add(finding.run)
                     waiting.append(finding.run)
-            if earlier is not None and earlier.of_no_run:
+            if earlier.of_no_run:
                 yield Finding(
                     f"{earlier.of_no_run:,} of {counted(earlier.answers, 'answer')} of {run} are older than it, and no "
                     "other run of its store used them: no other head covers them."

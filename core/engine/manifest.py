@@ -253,7 +253,7 @@ def describe_machine(packages: Mapping[str, str] = NO_PACKAGES) -> dict[str, Any
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",
-        "packages": dict(sorted((versions(PACKAGES) | packages).items())),
+        "packages": dict(sorted({**versions(PACKAGES), **packages}.items())),
     }
 
 
