@@ -50,8 +50,7 @@ class Heads:
         checked, waiting = {name}, [name]
         while waiting:
             run = waiting.pop(0)
-            earlier = manifest_of(self._runs[run]).earlier
-            if earlier is None:
+            if (earlier := manifest_of(self._runs[run]).earlier) is None:
                 continue
             for source in earlier.runs:
                 finding = self._source(run, source, earlier.answers)

@@ -55,7 +55,7 @@ def earlier_answers(store: Store, run_id: int) -> EarlierAnswers | None:
     """
     runs = table_of(Run)
     with translated(store.url), store.engine.connect() as connection:
-        counts = [_Counts(row[0], row[1]) for row in connection.execute(_counted(run_id))]
+        counts = [_Counts(run, answers) for run, answers in connection.execute(_counted(run_id))]
         others = [count.run for count in counts if count.run not in (None, run_id)]
         query = sa.select(runs.c.id, runs.c.name, runs.c.head).where(runs.c.id.in_(others))
         rows = {number: (name, head) for number, name, head in connection.execute(query)}
@@ -83,7 +83,7 @@ def _counted(run_id: int) -> sa.Select[int | None, int]:
     under_way = sa.and_(
         runs.c.started <= own.c.created, sa.or_(runs.c.finished.is_(None), runs.c.finished >= own.c.created)
     )
-    asked = sa.or_(under_way, sa.and_(runs.c.id != run_id, runs.c.started < began))
+    asked = sa.or_(under_way, runs.c.started < began)
     order = (sa.case((under_way, 0), else_=1), sa.case((under_way, -runs.c.started), else_=runs.c.started), runs.c.id)
     ranked = (
         sa.select(

@@ -10,6 +10,7 @@ from fakes import FakeModel
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import DataError, PermanentError, UsageError
 from prejudge.core.contracts.records import Generation
+from prejudge.core.engine.manifest import manifest_of
 from prejudge.core.scoring.recheck import RecheckOptions, recheck
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run, list_runs, statistics
@@ -120,3 +121,11 @@ def test_other_model_is_refused(run_study, again, monkeypatch, store):
     with raises_code(UsageError, "recheck.other-model", "'1'", "'2'"):
         again(name)
     assert FakeModel.made[-1].closed and statistics(store) == before
+
+
+def test_recheck_asks_all_its_answers_itself(run_study, again, store):
+    run_study(n=10)
+    name, _ = run_study(n=10)
+    done = again(name, sample=10)
+    assert manifest_of(get_run(store, name)).earlier is not None
+    assert manifest_of(get_run(store, done.name)).earlier is None
