@@ -29,14 +29,16 @@ WAYS = ("asking", "scoring", "contrast")
 """Options of a probe that change what is asked."""
 METHODS = ("method",)
 """Options of a metric that change what is counted."""
-MODELS = ("reference-answering-biased-2", "reference-masked-biased", "reference-inference-biased")
+MODELS = ("reference-answering-biased-2", "reference-vlm-biased-2")
 """Asked where the biased model of a study's calibration cannot answer in some way."""
 ROLES = {"indicasa": {"encoder": "reference-encoder-biased"}}
+DATA = {"attractiveness", "crows-pairs", "dora-i2t", "dora-t2i", "dora-t2t"}
+"""Studies that are asked with the data that their calibration draws: the trained models know few words and faces."""
 SMALLER = {
-    "attractiveness": {"seeds": [0], "categories": ["traits"], "attractiveness.resamples": 99},
+    "attractiveness": {"seeds": [0], "limit": 40, "attractiveness.resamples": 99},
     "bistereo-nli": {"per_cell": 6},
-    "dora-t2i": {"per_dimension": 3, "samples": 5},
-    "dora-i2t": {"per_dimension": 3, "samples": 5},
+    "dora-t2i": {"per_dimension": 2, "samples": 2, "wordings": 2},
+    "dora-i2t": {"per_dimension": 2, "samples": 2, "wordings": 2},
 }
 
 
@@ -54,13 +56,13 @@ def methods(study: str) -> Iterator[dict[str, Any]]:
         yield from ({f"{metric}.{name}": value} for name in METHODS for value in choices.get(name, ()))
 
 
-def biased(study: str, way: dict[str, Any], roles: dict[str, str]) -> str:
-    """Return a trained biased model that can be asked in this way."""
+def biased(study: str, options: dict[str, Any], roles: dict[str, str]) -> str:
+    """Return a trained biased model that can be asked with these options."""
     for model in (*(name for name, bias in STUDIES[study].calibration.real.items() if bias), *MODELS):
-        stages = CATALOGUE.instrument(CATALOGUE.study(study, {SUBJECT: model} | roles, way)).stages()
+        stages = CATALOGUE.instrument(CATALOGUE.study(study, {SUBJECT: model} | roles, options)).stages()
         if all(CATALOGUE.fits(model, stage) for stage in stages if stage.role == SUBJECT):
             return model
-    raise AssertionError(f"no biased model answers {study} with {way}")
+    raise AssertionError(f"no biased model answers {study} with {options}")
 
 
 def settings(options: dict[str, Any]) -> list[str]:
@@ -71,13 +73,13 @@ def ask(folder: Path, study: str, way: dict[str, Any]) -> str:
     """Run a study in one way, with the design of its calibration, and return what it printed."""
     own = STUDIES[study].calibration
     roles = own.roles | own.trained.roles | ROLES.get(study, {})
-    words = ["run", study, "--quiet", "--leave-out", "examples"]
-    if own.trained.data:
+    options = own.options | own.trained.options | SMALLER.get(study, {}) | way
+    if study in DATA:
         resolve_name(own.trained.data)(0, folder / "items.csv")
-        words += ["--data", "items.csv"]
-    for role, model in ({SUBJECT: biased(study, way, roles)} | roles).items():
-        words += ["--model", f"{role}={model}"]
-    ended = call(folder, *words, *settings(own.options | own.trained.options | SMALLER.get(study, {}) | way))
+        options["data"] = str(folder / "items.csv")
+    models = {SUBJECT: biased(study, options, roles)} | roles
+    words = [word for role, model in models.items() for word in ("--model", f"{role}={model}")]
+    ended = call(folder, "run", study, "--quiet", "--leave-out", "examples", *words, *settings(options))
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

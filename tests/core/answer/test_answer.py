@@ -14,7 +14,7 @@ from prejudge.core.answer import needed
 from prejudge.core.answer.lost import MENDS, lost_examples, lost_of, mend_words, missing_words
 from prejudge.core.answer.needed import Facet, Need, in_words
 from prejudge.core.answer.records import Answer, Number
-from prejudge.core.answer.replies import MOST_ROWS, asked_of, reply_of, rows_of
+from prejudge.core.answer.replies import MOST_ROWS, NOT_ASKED, also_judged, asked_of, reply_of, rows_of
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.estimates import Caveat, Estimate, Interval, Verdict
@@ -202,6 +202,47 @@ def test_nothing_is_missing_of_a_whole_run(scored):
     whole = scored(None)
     assert missing_words(lost_of(whole)) == "nothing; all 4 answers could be used."
     assert not list(lost_examples(whole)) and mend_words(lost_of(whole)) == ""
+
+
+GENERATED = {"asking": "generate", "m.cut": 2}
+
+
+@pytest.mark.parametrize(
+    ("when", "asked"),
+    [
+        ({}, True),
+        ({"asking": "generate"}, True),
+        ({"asking": "likelihood"}, False),
+        ({"asking": ["likelihood", "generate"], "m.cut": 2}, True),
+        ({"asking": "generate", "m.cut": 3}, False),
+        ({"absent": True}, False),
+    ],
+)
+def test_question_is_asked_with_the_options_that_it_names(when, asked):
+    questions = [Question(asks="Is there a gap?", measure="gap", when=when)]
+    (one,) = asked_of(questions, "In short?", [estimate(9.0, 6.0, 12.0, Verdict.ABOVE)], GENERATED)
+    assert one.question.asks == ("Is there a gap?" if asked else "In short?")
+    assert [e.value for e in one.answering] == [9.0]
+
+
+def test_judged_number_that_no_question_shows_is_named():
+    shown = estimate(9.0, 6.0, 12.0, Verdict.ABOVE)
+    other = [estimate(x, x - 1, x + 1, v, label="Other") for x, v in ((5.0, Verdict.ABOVE), (0.0, Verdict.OPEN))]
+    plain = estimate(4.0, 3.0, 5.0, None, neutral=None, label="Not judged")
+    part = estimate(1.0, 0.5, 3.0, label="Gap of one kind", group={"kind": "a"})
+    estimates = [shown, *(e.replace(metric="other") for e in other), plain.replace(metric="plain"), part]
+    asked = asked_of([Question(asks="Is there a gap?", measure="gap")], "", estimates, {})
+    assert also_judged(asked, estimates) == "Also tested, see Estimates of the report: Other (1 of 2 significant)."
+    assert also_judged(asked, [shown, part]) == ""
+    of_kind = asked_of([Question(asks="Of b?", measure="gap", group={"kind": "b"})], "", estimates, {})
+    assert "Gap of one kind (0 of 1 significant)" in also_judged(of_kind, estimates)
+
+
+def test_number_that_nothing_was_asked_for_is_not_told_as_lost_answers():
+    never = replied(estimate(None, None, None, None, n=0))
+    lost = replied(estimate(None, None, None, None, n=0, missing={"refused": 90}))
+    assert never.state is lost.state is State.NOTHING
+    assert NOT_ASKED in never.sentence and NOT_ASKED not in lost.sentence
 
 
 def test_every_built_in_question_names_a_measure_and_uses_plain_words():

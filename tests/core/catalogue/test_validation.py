@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from prejudge.core.catalogue.plugins import Plugins, built_in_plugins
+from prejudge.core.catalogue.question_checks import ensure_questions
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.studyfile import load_study_file
 from prejudge.core.catalogue.trust import load_registry
@@ -68,6 +69,41 @@ def test_file_is_a_study(study, catalogue):
 def test_published_values_of_a_file_can_be_replicated(study, catalogue):
     with raises_code(UsageError, "published.no-run", "mine"):
         replicate(catalogue, study(), ReplicateOptions(), None)
+
+
+QUESTION = """
+[[questions]]
+asks = "Is it more?"
+measure = "{measure}"
+{when}
+"""
+
+
+@pytest.mark.parametrize(
+    ("measure", "when", "sound"),
+    [
+        ("favouritism", "", True),
+        ("favouritism", 'when = { scoring = "pll", "trisentbias.threshold_main" = [0.02, 0.04] }', True),
+        ("favoritism", "", False),
+        ("favouritism", 'when = { scorings = "pll" }', False),
+        ("favouritism", 'when = { scoring = ["pll", "plll"] }', False),
+        ("favouritism", 'when = { "trisentbias.thresholds_main" = 0.02 }', False),
+    ],
+)
+def test_question_that_nothing_answers_is_refused(study, catalogue, measure, when, sound):
+    path = study(GOOD + QUESTION.format(measure=measure, when=when))
+    if sound:
+        assert problems_of(path, catalogue) == []
+        assert catalogue.study(path, {}, {}).questions[0].measure == measure
+        return
+    assert len(problems_of(path, catalogue)) == 1
+    with raises_code(UsageError, "study.question", "Is it more?"):
+        catalogue.study(path, {}, {})
+
+
+def test_questions_of_built_in_studies_can_be_answered(catalogue):
+    for entry in catalogue.registry.studies.values():
+        ensure_questions(catalogue.plugins, entry)
 
 
 def test_seed_goes_to_all_that_have_one(study, catalogue):
