@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..contracts.errors import PrejudgeError
+from .damage import damaged
 from .engine import translated
 from .tables import Run
 
@@ -49,8 +50,6 @@ def blame(store: Store, error: BaseException | None) -> None:
     """
     if isinstance(error, PrejudgeError) or not isinstance(error, UNEXPECTED):
         return
-    from .reading import damaged  # they import the store
-
     with translated(store.url):
         if (fault := _wrong_type(store) or _checked(store)) is not None:
             raise damaged(*fault) from error
@@ -79,7 +78,7 @@ def _fits(column: sa.Column[object]) -> str:
 
 def _checked(store: Store) -> tuple[str, str] | None:
     """Return the first problem that a check of the store finds."""
-    from .checks import Checks
+    from .checks import Checks  # which imports the store
 
     try:
         problem = next(Checks(store).problems(), None)
