@@ -7,12 +7,16 @@ import time
 from html import unescape
 from html.parser import HTMLParser
 
+import polars as pl
+import pytest
 from hostile import HOSTILE
 from starlette.testclient import TestClient
 
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import Generation
+from prejudge.core.report.output import write_output
+from prejudge.core.scoring.score import score
 from prejudge.core.view.app import application
 from prejudge.core.view.certified import certificates_of, inline
 from prejudge.core.view.marked import marked
@@ -185,3 +189,47 @@ def test_runs_name_the_model_as_it_was_asked_for(client, room, catalogue, answer
     for path in ("/", run_url(run.name)):
         text = Seen(client.get(path).text).text
         assert 0 <= text.index("nick") < text.index("org/checkpoint-7"), path
+
+
+def test_numbers_are_not_those_of_an_edited_file(catalogue, room, client, answered):
+    run = answered(n=8)
+    scores = score(catalogue, room.store, run.name)
+    write_output(scores, room.store, room.runs)
+    page = client.get(run_url(run.name, "numbers")).text
+    for path in (room.runs / run.name).glob("estimates.*"):
+        frame = pl.DataFrame({"metric": ["mean_length"], "value": [987654.0]})
+        frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
+    room.kept.clear()
+    assert client.get(run_url(run.name, "numbers")).text == page
+    assert "987" not in page
+
+
+@pytest.mark.parametrize("path", ["numbers", ""])
+def test_changed_answer_is_shown_nowhere(room, client, answered, path):
+    run = answered(n=8)
+    with room.store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
+    parts = (path,) if path else ()
+    while "Reading" in (answer := client.get(run_url(run.name, *parts))).text:
+        pass
+    assert answer.status_code == 409 and "store.row-damaged" in answer.text
+
+
+def test_answer_that_was_changed_after_the_index_is_not_shown(room, client, answered):
+    run = answered(n=8)
+    room.shelf.wait(run)
+    assert client.get(run_url(run.name, "trial", 0)).status_code == 200
+    with room.store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
+    answer = client.get(run_url(run.name, "trial", 0))
+    assert answer.status_code == 409 and "store.row-damaged" in answer.text
+
+
+def test_unproved_room_marks_its_pages(room, client, answered):
+    run = answered(n=8)
+    with room.store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
+    room.store.unproved = True
+    room.shelf.wait(run)
+    for parts in ((), ("numbers",), ("trial", 0)):
+        assert "UNPROVED" in client.get(run_url(run.name, *parts)).text
