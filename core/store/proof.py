@@ -22,10 +22,10 @@ from .run_checks import TrialCheck, record_fault
 from .store import Store
 from .tables import Exchange, RunTrial
 
-READ = ("ordinal", "trial", "factors", *ANSWER, "digest", "exchange_id", "same", "model_id", "request")
-"""Columns of a row that is checked: of a trial, of its answer, and whether both have the same key."""
-_KEY, _DIGEST, _NUMBER, _SAME, _MODEL, _REQUEST = (
-    READ.index(name) for name in ("key", "digest", "exchange_id", "same", "model_id", "request")
+READ = ("ordinal", "trial", "factors", *ANSWER, "digest", "exchange_id", "same", "answer", "model_id", "request")
+"""Columns of a row that is checked: of a trial, its answer, whether both have the same key, the answer's digest."""
+_KEY, _DIGEST, _NUMBER, _SAME, _ANSWER, _MODEL, _REQUEST = (
+    READ.index(name) for name in ("key", "digest", "exchange_id", "same", "answer", "model_id", "request")
 )
 LOADED = 1_000
 """Shared texts of requests that are read at once."""
@@ -44,6 +44,7 @@ def checked_columns() -> list[sa.ColumnElement[Any]]:
         trials.c.digest,
         trials.c.exchange_id,
         trials.c.key == exchange.c.key,
+        exchange.c.digest,
         exchange.c.model_id,
         exchange.c.request,
     ]
@@ -86,7 +87,8 @@ class RowCheck:
                             request = self._whole(connection, request, rows)
                             parts = self._parts
                     answer = sha256(pack(row[_KEY:_DIGEST])).digest()
-                    sound = sha256(prefixes[row[_MODEL]] + request.encode()).digest() == row[_KEY]
+                    key = sha256(prefixes[row[_MODEL]] + request.encode()).digest()
+                    sound = key == row[_KEY] and answer == row[_ANSWER]
                 digest = sha256(pack((stage, *row[: _KEY + 1], answer))).digest()
             except (*UNREADABLE, KeyError):
                 digest, sound = b"", False
@@ -128,8 +130,7 @@ class RowCheck:
         identity = self._prefixes.get(row[_MODEL], b"").removeprefix(KEY_VERSION + b"\0")[:-1]
         request = self._whole(connection, row[_REQUEST], [row]) if isinstance(row[_REQUEST], str) else ""
         key, operation, *answer = row[_KEY:_DIGEST]
-        ((digest,),) = rows_among(connection, "SELECT digest FROM exchange WHERE id", [row[_NUMBER]])
-        fault = exchange_fault(Sent(key, identity, operation, request, *answer), digest)
+        fault = exchange_fault(Sent(key, identity, operation, request, *answer), row[_ANSWER])
         return None if fault is None else fault[1]
 
     def _load_models(self, connection: sa.Connection, numbers: set[int]) -> None:

@@ -7,6 +7,8 @@ import time
 from html import unescape
 from html.parser import HTMLParser
 
+import polars as pl
+import pytest
 from hostile import HOSTILE
 from starlette.testclient import TestClient
 
@@ -15,6 +17,8 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import Generation
 from prejudge.core.importing.imported import ImportOptions, import_answers
 from prejudge.core.report.examples import NOT_RECORDED
+from prejudge.core.report.output import write_output
+from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run
 from prejudge.core.view.app import application
 from prejudge.core.view.certified import certificates_of, inline
@@ -203,3 +207,47 @@ def test_request_of_imported_answers_is_not_passed_off_as_what_was_asked(client,
     stated = page("trial,request,response", "t0,What is it?,a", "t1,And this?,bb")
     assert "What is it?" in stated and NOT_RECORDED[1] not in stated
     assert NOT_RECORDED[1] in page("trial,response", "t0,a", "t1,bb")
+
+
+def test_numbers_are_not_those_of_an_edited_file(catalogue, room, client, answered):
+    run = answered(n=8)
+    scores = score(catalogue, room.store, run.name)
+    write_output(scores, room.store, room.runs)
+    page = client.get(run_url(run.name, "numbers")).text
+    for path in (room.runs / run.name).glob("estimates.*"):
+        frame = pl.DataFrame({"metric": ["mean_length"], "value": [987654.0]})
+        frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
+    room.kept.clear()
+    assert client.get(run_url(run.name, "numbers")).text == page
+    assert "987" not in page
+
+
+@pytest.mark.parametrize("path", ["numbers", ""])
+def test_changed_answer_is_shown_nowhere(room, client, answered, path):
+    run = answered(n=8)
+    with room.store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
+    parts = (path,) if path else ()
+    while "Reading" in (answer := client.get(run_url(run.name, *parts))).text:
+        pass
+    assert answer.status_code == 409 and "store.row-damaged" in answer.text
+
+
+def test_answer_that_was_changed_after_the_index_is_not_shown(room, client, answered):
+    run = answered(n=8)
+    room.shelf.wait(run)
+    assert client.get(run_url(run.name, "trial", 0)).status_code == 200
+    with room.store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
+    answer = client.get(run_url(run.name, "trial", 0))
+    assert answer.status_code == 409 and "store.row-damaged" in answer.text
+
+
+def test_unproved_room_marks_its_pages(room, client, answered):
+    run = answered(n=8)
+    with room.store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
+    room.store.unproved = True
+    room.shelf.wait(run)
+    for parts in ((), ("numbers",), ("trial", 0)):
+        assert "UNPROVED" in client.get(run_url(run.name, *parts)).text
