@@ -22,6 +22,8 @@ from prejudge.core.store.crew import crew
 from prejudge.core.store.migrations import MIGRATIONS
 from prejudge.testing import raises_code
 
+from ...media import Media
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders are made read-only with the means of POSIX")
 KILLED = """
 import os, sqlite3, sys
@@ -30,37 +32,6 @@ for statement in sys.argv[2:]:
     connection.execute(statement)
 os.kill(os.getpid(), 9)
 """
-
-
-class Media:
-    """Folders that are made read-only, also for root."""
-
-    def __init__(self, place):
-        self._place, self._mounted, self._closed = place, [], []
-
-    def of(self, folder):
-        """Return a path at which nobody can write to a folder."""
-        if os.geteuid():
-            for path in (*folder.iterdir(), folder):
-                self._closed.append((path, path.stat().st_mode))
-                path.chmod(path.stat().st_mode & 0o555)
-            return folder
-        media = self._place / f"media-{len(self._mounted)}"
-        media.mkdir()
-        bind = [["mount", "--bind", str(folder), str(media)], ["mount", "-o", "remount,ro,bind", str(media)]]
-        for command in bind:
-            try:
-                subprocess.run(command, check=True, capture_output=True)
-            except (OSError, subprocess.CalledProcessError):
-                pytest.skip("root can write to any folder, and this system mounts none read-only")
-            self._mounted.append(media)
-        return media
-
-    def close(self):
-        for media in dict.fromkeys(self._mounted):
-            subprocess.run(["umount", str(media)], check=False, capture_output=True)
-        for path, mode in reversed(self._closed):
-            path.chmod(mode)
 
 
 @pytest.fixture
