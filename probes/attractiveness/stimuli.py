@@ -14,7 +14,7 @@ from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import Scalar
-from ..shared.images import METADATA, probe_image, require_pillow, upright
+from ..shared.images import METADATA, inside, probe_image, require_pillow, upright
 from .terms import PERSON, VARIANTS
 
 REQUIRED = ("face_id", "file", "variant", *PERSON)
@@ -86,7 +86,7 @@ def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
     file = folder / row.filled("file").strip()
     face, variant = row.filled("face_id").strip(), row.choice("variant", VARIANTS)
     try:
-        stored = file_bytes(file)
+        stored = file_bytes(inside(folder, row.filled("file")))
         data = upright(stored)
         media, size = probe_image(data)
     except (OSError, ValueError) as error:

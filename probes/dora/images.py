@@ -18,7 +18,7 @@ from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
-from ..shared.images import METADATA, probe_image, require_pillow
+from ..shared.images import METADATA, inside, probe_image, require_pillow
 from .authors import asked_about
 from .descriptors import T2I_SETTINGS, Entry, chosen
 from .options import DoraOptions
@@ -178,7 +178,7 @@ def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
 def _picture(row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
     file = folder / row.filled("file").strip()
     try:
-        data = file_bytes(file)
+        data = file_bytes(inside(folder, row.filled("file")))
         media, _ = probe_image(data)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)

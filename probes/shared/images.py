@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from importlib.util import find_spec
+from pathlib import Path
 
 from ...core.contracts.errors import MissingExtraError
 
 METADATA = "metadata.csv"
 """Name of the table of a folder of images."""
 MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Return the file that a table in a folder names.
+
+    Raises:
+        ValueError: the name is not one below the folder. A table that came with a folder names no other files of yours.
+    """
+    named = name.strip()
+    if Path(named).anchor or ".." in re.split(r"[\\/]", named):
+        raise ValueError("it is not below the folder of the table; put the image there")
+    return folder / named
 
 
 def require_pillow(what: str) -> None:

@@ -40,6 +40,26 @@ class Good(ModelAdapter):
         return TokenScores(log_probability=sum(values), count=len(values), values=values)
 
 
+class Undeclared(Good):
+    class options(Options, frozen=True, kw_only=True):
+        key: str = ""
+
+
+class Misspelt(Good):
+    class options(Options, frozen=True, kw_only=True):
+        option_effects = {"key": "secret", "keyy": "none"}
+        key: str = ""
+
+
+class HidesItsSecret(Good):
+    class options(Options, frozen=True, kw_only=True):
+        option_effects = {"key": "secret"}
+        key: str = ""
+
+        def list_effects(self) -> Any:
+            return ()
+
+
 class DependsOnBatch(Good):
     async def pseudo_likelihood_batch(self, requests: Sequence[PseudoLikelihood]) -> Sequence[TokenScores | ModelError]:
         longest = max(len(request.text) for request in requests)
@@ -145,6 +165,9 @@ def test_good_adapter_passes(rule):
 @pytest.mark.parametrize(
     ("rule", "broken"),
     [
+        ("every_option_declares_its_effect", Undeclared),
+        ("every_option_declares_its_effect", Misspelt),
+        ("option_that_is_set_shows_its_effect", HidesItsSecret),
         ("batch_equals_single", DependsOnBatch),
         ("order_is_kept", Sorts),
         ("nothing_asked_gives_nothing", InventsAnswers),

@@ -98,3 +98,19 @@ def test_address_is_that_of_the_region(ask, credentials):
     adapter = Bedrock(BedrockOptions(model="m", region="ap-south-1"))
     assert adapter.identity.settings["endpoint"] == "https://bedrock-runtime.ap-south-1.amazonaws.com"
     assert SECRET not in f"{adapter.identity!r} {adapter!r}"
+
+
+def test_server_that_wants_no_key_gets_no_signature(ask, server, credentials, monkeypatch):
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", TOKEN)
+    server.plan = [told(PROVIDERS["bedrock"].answer("A."))]
+    (answer,) = ask("bedrock", QUESTION, api_key_env="")
+    assert answer.text == "A."
+    sent = {name.lower() for name in server.seen[0].headers}
+    assert not sent & {"authorization", "x-amz-date", "x-amz-security-token"}
+
+
+@pytest.mark.parametrize("region", ["evil.example/x", "EU", "eu central"])
+def test_region_is_no_part_of_another_address(ask, server, credentials, region):
+    with raises_code(UsageError, "options.value"):
+        ask("bedrock", QUESTION, api_key_env="-", region=region)
+    assert not server.seen

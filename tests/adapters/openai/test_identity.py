@@ -181,7 +181,7 @@ def test_account_of_the_environment_goes_to_openai_only(ask, server, transport, 
 @pytest.mark.parametrize("key", ["local", "test", "none"])
 def test_placeholder_may_be_a_word_of_the_settings(ask, server, monkeypatch, key):
     monkeypatch.setenv("LAB_KEY", key)
-    answer = ask(QUESTION, model=f"{key}-model", api_key_env="LAB_KEY", system_prompt=f"This is a {key}.")
+    (answer,) = ask(QUESTION, model=f"{key}-model", api_key_env="LAB_KEY", system_prompt=f"This is a {key}.")
     assert answer.status == "ok" and server.seen[0].headers["Authorization"] == f"Bearer {key}"
 
 

@@ -206,6 +206,8 @@ def test_folder_of_images_is_asked_about_without_a_drawer(store, tmp_path):
     [
         (("gone.png,man,gender",), "data.images", "gone.png"),
         (("none.png,man,gender",), "data.images", "none.png"),
+        (("../a.png,man,gender",), "data.images", "not below the folder"),
+        (("/etc/hostname,man,gender",), "data.images", "not below the folder"),
         (("blank.png,man,gender",), "data.images", "blank.png"),
         (("a.png,man,gender", "same.png,man,gender"), "data.duplicate", "'a.png'"),
         (("a.png,,gender",), "data.cell-empty", "'descriptor'"),
