@@ -14,6 +14,7 @@ from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Probe
 from prejudge.core.contracts.errors import AuthenticationError, BudgetError, DataError, PermanentError
+from prejudge.core.contracts.records import Generation
 from prejudge.core.engine import runs
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.runs import RunOptions, execute
@@ -144,6 +145,18 @@ def test_windows_are_recorded_without_a_gap(store, catalogue, monkeypatch):
     assert not list(Checks(store, 1).problems())
     scores = score(catalogue, store, "latest")
     assert (mean_of(scores).n, mean_of(scores).missing.counts) == (8, {"failed": 8})
+
+
+def test_trial_that_was_to_be_asked_again_has_its_first_answer(store, catalogue):
+    """All first answers are unreadable, and the budget ends among the second ones."""
+    FakeModel.script = lambda request, seen: Generation(text="") if not request.attempt else None
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 20, "max_attempts": 2})
+    with pytest.raises(BudgetError):
+        asyncio.run(execute(catalogue, study, store, RunOptions(caps=Caps(requests=28))))
+    scores = score(catalogue, store, "latest")
+    again = len(stored(store)) - 20
+    assert 0 < again < 20 and scores.recorded("count") == 20
+    assert (mean_of(scores).n, mean_of(scores).missing.counts) == (again, {"unreadable": 20 - again})
 
 
 class Later(CountStage):
