@@ -536,7 +536,7 @@ class _Window:
     async def record(self) -> None:
         """Record the trials with the answers that were found; one without an answer and a failure was not asked."""
         if not self.settled:
-            await self.scheduler.ledger.add_trials(self._rows())
+            await self.scheduler.ledger.add_trials(self._rows(), again=True)
             self.scheduler.counts.trials += len(self.found)
 
     async def answer(self) -> None:
