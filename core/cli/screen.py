@@ -63,6 +63,9 @@ class Screen:
     fault of the command; another one, such as a full disk, is kept in `fault`.
     """
 
+    errors = LACKING
+    """As of other text streams; a prompt for a line is encoded with it."""
+
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.fault: OSError | None = None

@@ -98,9 +98,9 @@ class Ledger:
         """Record calls that failed."""
         await self._run(self.store.add_failures, self.run_id, failures)
 
-    async def add_trials(self, rows: Sequence[NewTrial]) -> None:
-        """Record trials of the run."""
-        await self._run(self.store.add_trials, rows)
+    async def add_trials(self, rows: Sequence[NewTrial], *, again: bool = False) -> None:
+        """Record trials of the run; `again`: unless they are, since an earlier call may have been cut short."""
+        await self._run(self.store.add_trials, rows, again=again)
 
     async def aclose(self) -> None:
         """Release all claims, and end the thread."""

@@ -571,14 +571,25 @@ class _Window:
 
     async def look_up(self) -> None:
         """Find the answers that the store has, where waiting for them was ended."""
-        if not self.settled:
-            since = self.scheduler.since if self.scheduler.mode == "refresh" else None
-            self.found = await self.scheduler.ledger.find([keyed.key for keyed in self.keyed], since)
+        if self.settled:
+            return
+        since = self.scheduler.since if self.scheduler.mode == "refresh" else None
+        places = list(range(len(self.keyed)))
+        while places:
+            self.found |= await self.scheduler.ledger.find([self.keyed[place].key for place in places], since)
+            # A trial that was to be asked again has the answer of the attempt before.
+            places = [place for place in places if self.keyed[place].key not in self.found and self._attempt(place)]
+            for place in places:
+                request = msgspec.structs.replace(self.trials[place].request, attempt=self._attempt(place) - 1)
+                self.keyed[place] = self.scheduler.key(request)
+
+    def _attempt(self, place: int) -> int:
+        return self.keyed[place].request.attempt if self.stage.max_attempts > 1 else 0
 
     async def record(self) -> None:
         """Record the trials with the answers that were found; one without an answer and a failure was not asked."""
         if not self.settled:
-            await self.scheduler.ledger.add_trials(self._rows())
+            await self.scheduler.ledger.add_trials(self._rows(), again=True)
             self.scheduler.counts.trials += len(self.found)
 
     async def answer(self) -> None:

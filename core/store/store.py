@@ -291,8 +291,8 @@ class Store:
         if rows:
             self.patience.endure(write)
 
-    def add_trials(self, rows: Sequence[NewTrial]) -> None:
-        """Record trials of one run.
+    def add_trials(self, rows: Sequence[NewTrial], *, again: bool = False) -> None:
+        """Record trials of one run; `again`: unless an earlier call, whose end nobody saw, did.
 
         Raises:
             StoreError: another process has taken over the run.
@@ -302,11 +302,13 @@ class Store:
         columns, table, first = (*NewTrial._fields[:-1], "exchange_id", "digest"), table_of(RunTrial), rows[0]
         place = {"run_id": first.run_id, "stage": first.stage, "ordinal": first.ordinal}
 
-        def write(again: bool) -> None:
+        def write(repeated: bool) -> None:
             with translated(self.url), self._writer.begin() as connection:
                 self.holds.ensure(connection, first.run_id)
                 # Only the holder of a run records its trials: what is there was committed at the first try.
-                if not (again and connection.scalar(sa.select(table.c.ordinal).filter_by(**place)) is not None):
+                if not (
+                    (again or repeated) and connection.scalar(sa.select(table.c.ordinal).filter_by(**place)) is not None
+                ):
                     insert_many(connection, table, columns, _recorded(rows))
 
         self.patience.endure(write)

@@ -14,8 +14,10 @@ from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Probe
 from prejudge.core.contracts.errors import AuthenticationError, BudgetError, DataError, PermanentError
+from prejudge.core.contracts.records import Generation
 from prejudge.core.engine import runs
 from prejudge.core.engine.budget import Caps
+from prejudge.core.engine.ledger import Ledger
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate import judge_run, parse_policy
 from prejudge.core.report.output import write_output
@@ -144,6 +146,43 @@ def test_windows_are_recorded_without_a_gap(store, catalogue, monkeypatch):
     assert not list(Checks(store, 1).problems())
     scores = score(catalogue, store, "latest")
     assert (mean_of(scores).n, mean_of(scores).missing.counts) == (8, {"failed": 8})
+
+
+def test_interruption_between_the_record_and_its_end_records_nothing_twice(store, catalogue, monkeypatch):
+    original, begun = Ledger.add_trials, []
+
+    async def cut_short(ledger, rows, **how):
+        await original(ledger, rows, **how)
+        begun.append(len(rows))
+        if len(begun) == 1:
+            await asyncio.sleep(3600)
+
+    monkeypatch.setattr(Ledger, "add_trials", cut_short)
+
+    async def interrupted():
+        study = catalogue.study("count", {"subject": "fake"}, {"n": N})
+        task = asyncio.create_task(execute(catalogue, study, store, RunOptions()))
+        while not begun:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+    assert begun == [N, N] and mean_of(score(catalogue, store, "latest")).n == N
+    assert not list(Checks(store, 1).problems())
+
+
+def test_trial_that_was_to_be_asked_again_has_its_first_answer(store, catalogue):
+    """All first answers are unreadable, and the budget ends among the second ones."""
+    FakeModel.script = lambda request, seen: Generation(text="") if not request.attempt else None
+    study = catalogue.study("count", {"subject": "fake"}, {"n": 20, "max_attempts": 2})
+    with pytest.raises(BudgetError):
+        asyncio.run(execute(catalogue, study, store, RunOptions(caps=Caps(requests=28))))
+    scores = score(catalogue, store, "latest")
+    again = len(stored(store)) - 20
+    assert 0 < again < 20 and scores.recorded("count") == 20
+    assert (mean_of(scores).n, mean_of(scores).missing.counts) == (again, {"unreadable": 20 - again})
 
 
 class Later(CountStage):
