@@ -68,11 +68,6 @@ class Crossing(msgspec.Struct, frozen=True, dict=True):
         levels = self.levels[component] if way is None else joint(self.levels[component], way)
         return float((np.bincount(levels, weights=self.weights) ** 2).sum())
 
-    def freedom(self, way: Codes) -> int:
-        """Return the levels of a way less one for each kind of level: on one side, on the other, on both."""
-        on = np.stack([np.bincount(way[self.sides == side], minlength=way.max() + 1) > 0 for side in (0, 1)])
-        return on.shape[1] - np.unique(on, axis=1).shape[1]
-
 
 def joint(*codes: Codes) -> Codes:
     """Return one code per combination of levels."""
@@ -168,7 +163,8 @@ def _weighed(estimate: float, error: float, usual: float) -> Array:
     prior[0] = 0
     prior[0] = prior.sum() * NOTHING / (1 - NOTHING)
     weights: Array = np.exp(distance.min() - distance) * prior
-    return weights / weights.sum()
+    total: Array = weights / weights.sum()
+    return total
 
 
 def _drawn(posterior: Mapping[str, Array]) -> dict[str, Array]:
