@@ -60,6 +60,7 @@ PLACES = {
     ),
     "slow": (
         "core/calibration/test_calibration.py",
+        "core/scoring/test_forecasts.py",
         "core/converge/test_models.py",
         "core/gate/test_deciding.py",
         "core/multiverse/test_multiverse.py",

@@ -2,7 +2,8 @@
 
 The arithmetic is that of `prejudge plan --pilot`: the metric `smallest-effect`, from the units that are tested. Of a
 metric that states no units, the width of the interval stands for them. Either way a true difference is found with 80 %
-power. No more is advised than the study holds; where that is too little, it is said that this study cannot decide.
+power. A run of a part of its study says what the whole study is expected to find, as a range; only a run of all of it
+can say that the study cannot decide.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.options import build_options
 from ..contracts.sizes import POINTS, SHARE
-from ..contracts.words import NEEDED, TIMES, number
-from ..scoring.held import grown, levels_held
-from ..scoring.planned_units import PILOT, PLANNED
+from ..contracts.words import NEEDED, TIMES, counted, number
+from ..scoring.planned_units import AS_PILOT, PILOT, PLANNED, compared_units
 from ..scoring.score import ALPHA, SMALLEST, Scores
+from ..scoring.whole_study import WholeStudy
+from ..statistics.components import HIGHEST, LOWEST
 from ..statistics.facets import OVER, WORDS
+from ..statistics.intervals import stats, t_isf
+from ..statistics.power import Design, minimum_detectable_effect
 
 LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
@@ -32,6 +36,8 @@ NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent groups of
 """What the levels of a facet are called; else the facet's own name with an s."""
 KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
 """Columns of units that are no factors."""
+UNNAMED = (CLUSTERS, ANSWERS)
+"""Facets that no factor names: how many of them a study has is not known."""
 MOST = 1_000_000
 """More levels than anybody would write."""
 POWER = 0.8
@@ -49,8 +55,15 @@ class Facet(NamedTuple):
     """Levels that were asked."""
     needed: int
     """How many find the target with the other facets as they are; 0: none do."""
-    held: int | None = None
-    """How many the whole study has; None where that is not known."""
+
+
+class Forecast(NamedTuple):
+    """Smallest true difference that the whole study is expected to find with 80 % power, from a run of a part of it."""
+
+    low: float
+    high: float
+    questions: int
+    """Of the whole study."""
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -61,8 +74,10 @@ class Need(msgspec.Struct, frozen=True):
     facets: tuple[Facet, ...]
     times: float
     """How many times as many levels of every facet find it; 0: none do."""
-    whole: float | None = None
-    """Smallest true difference that the whole study finds; None where that is not known."""
+    part: bool = False
+    """Whether the run asked a part of its study."""
+    forecast: Forecast | None = None
+    """What the whole study is expected to find; None where the run is of all of it, or it cannot be told."""
 
 
 def need_of(
@@ -77,16 +92,17 @@ def need_of(
     if not estimates:
         return None
     try:
-        found = _needs(scores, estimates, target) if scores is not None and not paired else []
+        found, forecast = _needs(scores, estimates, target) if scores is not None and not paired else ([], None)
     except Exception as error:  # a third party's `units`: no fault of theirs stands before a verdict
         LOG.debug("no power of %s: %s", estimates[0].metric, error)
-        found = []
+        found, forecast = [], None
     need, wide = _most(found), _most(_by_intervals(scores, estimates, target))
     # The power of a difference of half an interval is about one half. Units that promise more than that have missed
     # something that the interval knows, such as one level of a facet in which all differ.
     reach = max((e.high - e.low for e in estimates if e.low is not None and e.high is not None), default=0.0) / 2
     promises = need is not None and need.detectable is not None and need.detectable < reach
-    return wide if need is None or (promises and wide is not None) else need
+    chosen = wide if need is None or (promises and wide is not None) else need
+    return chosen if chosen is None or forecast is None else msgspec.structs.replace(chosen, forecast=forecast)
 
 
 def _most(needs: Iterable[Need]) -> Need | None:
@@ -95,21 +111,35 @@ def _most(needs: Iterable[Need]) -> Need | None:
 
 
 def _by_intervals(scores: Scores | None, estimates: Sequence[Estimate], target: float) -> list[Need]:
+    whole = scores.whole if scores is not None else None
     found = []
     for e in estimates:
         if (need := by_interval(e, target)) is not None:
-            (facet,) = need.facets
-            held = _column_held(scores, facet.name, e)
-            found.append(msgspec.structs.replace(need, facets=(facet._replace(held=held),)))
+            projected = None if whole is None else _projected(whole, e)
+            found.append(msgspec.structs.replace(need, part=whole is not None, forecast=projected))
     return found
 
 
-def _column_held(scores: Scores | None, name: str, e: Estimate) -> int | None:
-    """Return how many levels of factors of this name the whole study has, of crossed ones of that which has fewest."""
-    if scores is None or not set(ways := name.split(" x ")) <= set((asked := scores.asked).columns):
+def _projected(whole: WholeStudy, e: Estimate) -> Forecast | None:
+    """Return what an interval lets expect of the whole study, with the chances of a standard error of so few clusters.
+
+    It falls least if all that varies is in the facet with the fewest new levels, and most if it is in single answers.
+    """
+    ways = str(e.facts.get(OVER) or "").split(" x ")
+    levels = [found for way in ways if (found := whole.levels(way, e.group)) is not None]
+    if len(levels) < len(ways) or not e.clusters or e.clusters < 2 or e.low is None or e.high is None:
         return None
-    held = [levels_held(scores.held, asked, asked[way], e.group) for way in ways]
-    return None if None in held else min(one for one in held if one is not None)
+    least = min(every / asked for asked, every in levels)
+    most = max(least, whole.questions / whole.part.recorded(whole.part.stages[0].name))
+    freedom = e.clusters - 1
+    error = (e.high - e.low) / 2 / float(t_isf((1 - e.interval.level) / 2, freedom))
+    clusters = max(2, round(e.clusters * least))
+
+    def finds(times: float, chance: float) -> float:
+        spread = error * math.sqrt(freedom / stats.chi2.ppf(chance, freedom) * clusters / times)
+        return minimum_detectable_effect(Design(clusters=clusters, spread=spread), ALPHA, POWER)
+
+    return Forecast(finds(most, HIGHEST), finds(least, LOWEST), whole.questions) if error > 0 else None
 
 
 def by_interval(e: Estimate, target: float) -> Need | None:
@@ -131,35 +161,70 @@ def by_interval(e: Estimate, target: float) -> Need | None:
     return Need(detectable, (Facet(name, now, math.ceil(min(times, MOST + 1) * now)),), times)
 
 
-def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> list[Need]:
+def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tuple[list[Need], Forecast | None]:
+    """Return what the tests of each group need, by the units that they compare, and what the whole study finds."""
     measure, wanted = estimates[0].metric, [e.group for e in estimates]
     name = next((n for n, every in scores.estimates.items() if any(e.metric == measure for e in every)), "")
     if scores.smallest is None or name not in scores.metrics:
-        return []
-    metric, options = scores.metrics[name]
-    if (kept := (need_of, name)) not in scores.kept:
-        scores.kept[kept] = _units_of(scores, name)
-    units: pl.DataFrame | None = scores.kept[kept]
-    if units is None:
-        return []
-    factors = [column for column in units.columns if column not in KNOWN]
-    units = units.filter(pl.col("metric") == measure, pl.any_horizontal(_within(factors, group) for group in wanted))
-    if units.is_empty():
-        return []
+        return [], None
+    _, options = scores.metrics[name]
+    units = _among(_once(scores, name, _units_of), measure, wanted)
+    if units is None or units.is_empty():
+        return [], None
     smallest = scores.smallest()()
     alpha = {"alpha": float(getattr(options, "alpha", ALPHA))}
 
-    def finds(planned: pl.DataFrame, pilot: pl.DataFrame, **stated: object) -> list[Estimate]:
-        roles = [planned.with_columns(role=pl.lit(PLANNED)), pilot.with_columns(role=pl.lit(PILOT))]
+    def finds(planned: pl.DataFrame, **stated: object) -> list[Estimate]:
+        roles = [planned.with_columns(role=pl.lit(PLANNED)), units.with_columns(role=pl.lit(PILOT))]
         settings = build_options(SMALLEST, type(smallest).options, alpha | stated)
-        return smallest.compute(pl.concat(roles), settings)
+        return smallest.compute(pl.concat(roles, how="diagonal_relaxed"), settings)
 
-    found = [
-        _need(e, units.filter(*(pl.col(name) == level for name, level in e.group.items())), scores, finds)
-        for e in finds(units, units, effects={measure: target})
+    # What was not answered is no part of a run of this size.
+    answered = units.filter(pl.col("value").is_not_null())
+    effects = finds(units if answered.is_empty() else answered, effects={measure: target})
+    needs = [
+        _need(e, _within_group(answered, e.group), scores)
+        for e in effects
         if any(f.startswith(NEEDED) for f in e.facts)
     ]
-    return [_renamed(need, estimates) for need in found]
+    planned = None if scores.whole is None else _among(_once(scores, name, _planned_of), measure, wanted)
+    larger = [] if planned is None or planned.is_empty() else finds(planned)
+    # The first test of a group is that of its claim; a second one of crossed facets takes the rows for all there are.
+    first = {_key(e): e for e in reversed(larger)}.values()
+    return [_renamed(need, estimates) for need in needs], _forecast(scores.whole, list(first))
+
+
+def _once(scores: Scores, name: str, make: Callable[[Scores, str], pl.DataFrame | None]) -> pl.DataFrame | None:
+    """Return the units of a metric, made at their first use."""
+    if (make, name) not in scores.kept:
+        scores.kept[make, name] = make(scores, name)
+    units: pl.DataFrame | None = scores.kept[make, name]
+    return units
+
+
+def _among(units: pl.DataFrame | None, measure: str, groups: Sequence[Mapping[str, Any]]) -> pl.DataFrame | None:
+    """Return the units of a measure in some groups: a factor that their estimates do not have is null."""
+    if units is None:
+        return None
+    factors = [column for column in units.columns if column not in KNOWN]
+    return units.filter(pl.col("metric") == measure, pl.any_horizontal(_within(factors, group) for group in groups))
+
+
+def _within_group(units: pl.DataFrame, group: Mapping[str, Any]) -> pl.DataFrame:
+    return units.filter(*(pl.col(name) == level for name, level in group.items()))
+
+
+def _key(e: Estimate) -> tuple[Any, ...]:
+    return e.metric, tuple(sorted(e.group.items()))
+
+
+def _planned_of(scores: Scores, name: str) -> pl.DataFrame | None:
+    """Return the units of the whole study; None where they follow from answers, and cannot be counted."""
+    assert scores.whole is not None
+    found = compared_units(*scores.metrics[name], scores.whole.design)
+    if found is None or found.note == AS_PILOT:
+        return None
+    return found.units.filter(pl.col("role") == PLANNED).drop("role")
 
 
 def _renamed(need: Need, estimates: Sequence[Estimate]) -> Need:
@@ -185,27 +250,27 @@ def _within(factors: Sequence[str], group: Mapping[str, Any]) -> pl.Expr:
     )
 
 
-def _need(
-    effect: Estimate, units: pl.DataFrame, scores: Scores, finds: Callable[[pl.DataFrame, pl.DataFrame], list[Estimate]]
-) -> Need:
+def _need(effect: Estimate, units: pl.DataFrame, scores: Scores) -> Need:
     needed = {f.removeprefix(NEEDED): int(str(n)) for f, n in effect.facts.items() if f.startswith(NEEDED)}
     ways = units["ways"][0].split(" x ") if "ways" in units.columns and units["ways"][0] is not None else ()
     columns = {name: dict(zip(ways, ("row", "cluster"), strict=False)).get(name, "cluster") for name in needed}
-    facets, held = [], {}
+    facets = []
     for name, count in needed.items():
         levels = units[columns[name]]
         # The design counts those of the smaller side; what two sides do not share, each needs.
         now, side = levels.n_unique(), min(part.n_unique() for part in _sides(units, columns[name]))
-        there = levels_held(scores.held, scores.asked, levels, effect.group)
-        facets.append(Facet(name, now, math.ceil(count * now / side), there))
-        held[columns[name]] = there
-    whole = None
-    sizes = {column: max(count, units[column].n_unique()) for column, count in held.items() if count is not None}
-    if len(sizes) == len(held) and math.prod(sizes.values()) <= MOST:
-        larger = finds(grown(units, sizes), units)
-        whole = next((e.value for e in larger if (e.group, e.test.name) == (effect.group, effect.test.name)), None)
+        facets.append(Facet(name, now, math.ceil(count * now / side)))
     times: Any = effect.facts.get(TIMES, 0)
-    return Need(effect.value, tuple(facets), float(times), whole)
+    return Need(effect.value, tuple(facets), float(times), scores.whole is not None)
+
+
+def _forecast(whole: WholeStudy | None, effects: Sequence[Estimate]) -> Forecast | None:
+    """Return what the whole study is expected to find in the group of which it is expected to find the least."""
+    known = [(e.high, e.low) for e in effects if e.low is not None and e.high is not None]
+    if whole is None or not known:
+        return None
+    high, low = max(known)
+    return Forecast(low, high, whole.questions)
 
 
 def _sides(units: pl.DataFrame, column: str) -> list[pl.Series]:
@@ -225,42 +290,60 @@ def in_words(need: Need, of: Estimate, target: float, *, small: bool, able: bool
 def advice(need: Need, of: Estimate, target: float, aim: str) -> str:
     """Return as sentences that begin with an `aim` what the user can do, or that this study cannot; empty: not known.
 
-    Such as `To find 5 percentage points, it takes about 631 templates (now 60; the study has 700).`
+    Such as `To find 5 percentage points, it takes about 631 templates (now 60).` Of a part of a study it is what the
+    whole study is expected to find.
     """
-    ways = [f for f in need.facets if f.now < f.needed <= MOST]
-    if able := [f for f in ways if f.held is None or f.needed <= f.held]:
-        rest = " with the others as they are" if len(need.facets) > 1 else ""
-        return f"{aim}, it takes {' or '.join(_way(f) for f in able)}{rest}."
-    known = all(f.held is not None for f in need.facets)
-    has = " and ".join(f"{f.held:,} {named(f.name)}" for f in need.facets if f.held is not None)
-    whole = known and all((f.held or 0) <= f.now for f in need.facets)
-    if known and need.whole is not None and need.whole <= target and not whole:
-        return f"{aim}, all of this study is enough: {has}."
-    enough = known and need.times > 1 and all(need.times * f.now <= (f.held or 0) for f in need.facets)
-    would = "would take" if known and not enough else "takes"
-    if ways and not enough:
-        takes = f"{would} about {' or '.join(f'{f.needed:,} {named(f.name)}' for f in ways)}"
-    elif 1 < need.times <= MOST:
-        times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
-        every = " and ".join(f"{named(f.name)} (now {f.now:,})" for f in need.facets)
-        takes = f"{would} about {times} times as many {every}"
-    elif need.times > MOST or (need.times == 0 and not any(f.needed for f in need.facets)):
-        takes = f"would take far more {' and '.join(named(f.name) for f in need.facets)} than anybody could ask"
-    else:
+    if need.forecast is not None:
+        return _expected(need.forecast, of, target, aim)
+    takes = _takes(need)
+    if not takes:
         return ""
-    if not known or enough:
-        return f"{aim}, it {takes}{f'; the study has {has}' if enough else ''}."
-    finds = need.whole is not None and not whole and need.whole < _reach(of)
-    most = f", and finds {distance(of, need.whole or 0.0)} or more" if finds else ""
-    asked = ", all of which were asked" if whole else most
+    if need.part or not need.facets or any(f.name in UNNAMED for f in need.facets):
+        return f"{aim}, it takes {takes}."
+    has = " and ".join(f"{f.now:,} {named(f.name)}" for f in need.facets)
     return (
-        f"{aim}, it {takes}. The whole study has {has}{asked}: it cannot decide this; a study with more of them could."
+        f"{aim}, it would take {takes}. The whole study, which was asked, has {has}: it cannot decide this; a study "
+        "with more of them could."
     )
 
 
-def _way(facet: Facet) -> str:
-    holds = "" if facet.held is None else f"; the study has {facet.held:,}"
-    return f"about {facet.needed:,} {named(facet.name)} (now {facet.now:,}{holds})"
+def _takes(need: Need) -> str:
+    """Return how many levels it takes; empty where that is not known."""
+    if ways := [f for f in need.facets if f.now < f.needed <= MOST]:
+        others = " with the others as they are" if len(need.facets) > 1 else ""
+        return f"about {' or '.join(f'{f.needed:,} {named(f.name)} (now {f.now:,})' for f in ways)}{others}"
+    if 1 < need.times <= MOST:
+        times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
+        return f"about {times} times as many {' and '.join(f'{named(f.name)} (now {f.now:,})' for f in need.facets)}"
+    if need.times > MOST or (need.times == 0 and not any(f.needed for f in need.facets)):
+        return f"far more {' and '.join(named(f.name) for f in need.facets)} than anybody could ask"
+    return ""
+
+
+def _expected(forecast: Forecast, of: Estimate, target: float, aim: str) -> str:
+    """Return what the whole study is expected to find, and whether that is enough."""
+    whole = f"the whole study ({counted(forecast.questions, 'question')})"
+    if forecast.low >= _reach(of):
+        finds = "is not expected to find a difference with 80 % power, however large it is"
+    elif forecast.high >= _reach(of):
+        finds = f"is expected to find differences of {distance(of, forecast.low)} at best, with 80 % power"
+    else:
+        finds = f"is expected to find differences of {_between(of, forecast)} or more with 80 % power"
+    return f"{aim}, {whole} {_enough(forecast, target)}: it {finds}."
+
+
+def _enough(forecast: Forecast, target: float) -> str:
+    if forecast.high <= target:
+        return "is expected to be enough"
+    return "may be enough" if forecast.low <= target else "is expected to be too small"
+
+
+def _between(of: Estimate, forecast: Forecast) -> str:
+    """Return the range of a forecast in words, such as `3.2 to 5.0 percentage points`."""
+    low, high = (distance(of, end) for end in (forecast.low, forecast.high))
+    if low == high:
+        return f"about {low}"
+    return f"{low.partition(' ')[0]} to {high}"
 
 
 def _finds(need: Need, of: Estimate) -> str:

@@ -159,10 +159,11 @@ class Catalogue:
         )
 
     def whole(self, study: Study) -> Study:
-        """Return a study without a limit on how much of each cell is asked; the study itself, if it has none."""
+        """Return a study without a limit on how much is asked, and what the limit sets; itself, if it has none."""
         entry = self.registry.studies.get(study.name)
         named = self._limits_of(entry).option if entry is not None and entry.probe == study.probe else ""
-        options = {name: value for name, value in study.options.items() if name != named}
+        limited = {named, *(study.limit.also if study.limit is not None else ())}
+        options = {name: value for name, value in study.options.items() if name not in limited}
         return msgspec.structs.replace(study, options=options, limit=None)
 
     def _limits_of(self, entry: StudyEntry) -> Limits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +11,7 @@ import polars as pl
 
 from ..catalogue.study import STAGE
 from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Stage
-from .held import home_of, repeated
+from ..store.bulk import batched
 
 if TYPE_CHECKING:
     from .score import Scores
@@ -27,6 +28,24 @@ def enlarge(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> pl
         return None
     parts = list(_parts(units, tried, asked, counted))
     return pl.concat(parts) if parts else units.clear()
+
+
+def repeated(part: pl.DataFrame, wanted: int) -> pl.DataFrame:
+    """Return this many clusters: the first ones, or all of them repeatedly under other names."""
+    names = part["cluster"].unique(maintain_order=True)
+    copies = [
+        part.filter(pl.col("cluster").is_in(names.head(wanted - time * len(names)).implode())).with_columns(
+            pl.col("unit", "cluster") + (f" ({time + 1})" if time else "")
+        )
+        for time in range(ceil(wanted / len(names)))
+    ]
+    return pl.concat(copies)
+
+
+def home_of(levels: pl.Series, frame: pl.DataFrame) -> str | None:
+    """Return the first factor that has all of these levels."""
+    wanted = set(levels.drop_nulls())
+    return next((name for name in frame.columns if wanted and wanted <= set(frame[name].unique())), None)
 
 
 def untold(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> Iterator[str]:
@@ -103,10 +122,21 @@ class ComparedUnits(msgspec.Struct, frozen=True, kw_only=True):
 
 def planned_design(stages: Sequence[Stage], pilot: Scores | None) -> PlannedDesign:
     """Return the design of the first stage's trials."""
-    rows = [{**trial.factors, "trial": trial.id} for trial in stages[0].trials({})]
-    frame = pl.DataFrame(rows, infer_schema_length=None, orient="row")
+    frame = _factors_of(stages[0])
     observed = _observed(frame, stages[0], pilot) if len(stages) == 1 else None
     return PlannedDesign(first=stages[0], factors=frame, observations=observed, pilot=pilot)
+
+
+ROWS = 50_000
+"""Trials that are held as Python objects at a time: a frame of them takes a tenth of the memory."""
+
+
+def _factors_of(stage: Stage) -> pl.DataFrame:
+    chunks = [
+        pl.DataFrame([{**trial.factors, "trial": trial.id} for trial in chunk], infer_schema_length=None, orient="row")
+        for chunk in batched(stage.trials({}), ROWS)
+    ]
+    return pl.concat(chunks, how="vertical_relaxed") if chunks else pl.DataFrame()
 
 
 def _observed(frame: pl.DataFrame, stage: Stage, pilot: Scores | None) -> pl.DataFrame:

@@ -41,8 +41,8 @@ from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
 from .draws import one_draw
-from .held import held_by
 from .reasoning import Reasoned
+from .whole_study import WholeStudy, whole_study
 
 NAMED = ("key", "trial")
 """Columns that name a row and its exchange; examples need them."""
@@ -90,8 +90,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The study with the paths of this machine."""
     smallest: Callable[[], type[Metric]] | None = None
     """Load the metric by which power is computed; None if nothing was measured."""
-    whole: Callable[[], pl.DataFrame | None] | None = None
-    """List the factors of the first stage's trials, of the whole study; None if nothing was measured."""
+    find_whole: Callable[[], WholeStudy | None] | None = None
+    """Return the whole study of a run of a part; None if nothing was measured."""
 
     @property
     def is_imported(self) -> bool:
@@ -135,9 +135,9 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         return self.lazy(first.name).select(first.factors).collect(engine="streaming")
 
     @cached_property
-    def held(self) -> pl.DataFrame | None:
-        """Return the factors of the whole study's trials, at their first use; None where they are too many."""
-        return self.whole() if self.whole is not None else None
+    def whole(self) -> WholeStudy | None:
+        """Return the whole study, at its first use; None where the run is of all of it, or nothing was measured."""
+        return self.find_whole() if self.find_whole is not None else None
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
@@ -397,7 +397,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         rereads=instrument.options.rereads,
         smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
-    return msgspec.structs.replace(measured, whole=partial(held_by, catalogue, measured))
+    return msgspec.structs.replace(measured, find_whole=partial(whole_study, catalogue, measured))
 
 
 def _conclusions(

@@ -68,7 +68,9 @@ def _label(measure: str, part: list[Estimate], every: list[Estimate]) -> str:
 
 def _reach(part: list[Estimate]) -> str:
     values = [e.value for e in part if e.value is not None]
-    return f"{_range(values)} {part[0].unit}"
+    ends = [end for e in part for end in (e.low, e.high) if end is not None]
+    likely = f", 90 % range {_range(ends)}" if ends else ""
+    return f"{_range(values)} {part[0].unit}{likely}"
 
 
 def _range(values: Sequence[float]) -> str:

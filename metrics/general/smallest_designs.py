@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.errors import DataError
+from ...core.statistics.components import HIGHEST, LOWEST, MIDDLE, Crossing, Precision, forecast
 from ...core.statistics.power import AnyDesign, CrossedDesign, Design, GroupsDesign, RankDesign
-from .smallest_known import Assumptions, Known, known_crossed, known_means, known_ranks
+from .smallest_known import Assumptions, answered, codes_of, known_crossed, known_means, known_ranks
 
 WILCOXON, MANN_WHITNEY, KRUSKAL_WALLIS, ANOVA = "wilcoxon", "mann-whitney", "kruskal-wallis", "anova"
 NAMES = {
@@ -36,6 +37,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """Facets that cross: that of the design's rows, and that of its columns."""
     flips: bool = True
     """Whether the test flips the signs of whole clusters, which needs enough clusters."""
+    ends: tuple[AnyDesign, AnyDesign] | None = None
+    """The same design at the ends of what a pilot lets expect; None without a pilot."""
 
 
 def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
@@ -65,6 +68,9 @@ def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions)
     if known.spread is None or shape.clusters < 2:
         note = FEW_CLUSTERS if shape.clusters < 2 else known.words
         return Planned(design=None, test="t of clusters", note=note)
+    if found := _forecasts(units, tried):
+        design, *ends = (_means_design(shape, precision) for precision in found)
+        return Planned(design=design, test="t of clusters", note=known.words, ends=(ends[0], ends[1]))
     design = Design(
         clusters=shape.clusters,
         size=shape.size,
@@ -74,6 +80,28 @@ def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions)
         groups=shape.groups,
     )
     return Planned(design=design, test="t of clusters", note=known.words)
+
+
+def _means_design(shape: _Shape, precision: Precision) -> Design:
+    """Return a design of this precision: one value per cluster, which is all that a test of clusters sees."""
+    spread = math.sqrt(precision.columns * shape.clusters / shape.groups)
+    return Design(clusters=shape.clusters, spread=spread, groups=shape.groups)
+
+
+def _forecasts(units: pl.DataFrame, tried: pl.DataFrame | None) -> list[Precision]:
+    """Return what a pilot lets expect of these units: the value, and the ends of its range; nothing without a pilot."""
+    if tried is None or (rows := answered(tried)).is_empty():
+        return []
+    if "row" in units.columns and units["row"][0] is not None and rows["row"].null_count():
+        return []
+    return forecast(rows["value"].to_numpy(), _crossing(rows), _crossing(units), (MIDDLE, LOWEST, HIGHEST))
+
+
+def _crossing(units: pl.DataFrame) -> Crossing:
+    crossed = units["row"][0] is not None and units["row"].n_unique() > 1
+    rows = codes_of(units, "row") if crossed else None
+    # The side that is added comes first.
+    return Crossing(sides=codes_of(units, "sign", descending=True), columns=codes_of(units, "cluster"), rows=rows)
 
 
 def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
@@ -119,29 +147,56 @@ def _several_counts(clusters: tuple[int, ...]) -> str:
 def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
     known = known_crossed(units, tried, stated)
     row, cluster = units["ways"][0].split(" x ")
-    design = _crossed_design(units, known)
-    note = known.words if design or known.spread is None else f"fewer than two of {row} or {cluster}"
-    yield Planned(design=design, test=f"t of {row} x {cluster}", note=note, ways=(row, cluster), flips=False)
-    fixed = design.rows_fixed if design else None
-    if fixed is not None:
+    table = _table(units)
+    if known.spread is None or table is None:
+        note = known.words if known.spread is None else f"fewer than two of {row} or {cluster}"
+        yield Planned(design=None, test=f"t of {row} x {cluster}", note=note, ways=(row, cluster), flips=False)
+        return
+    if found := _forecasts(units, tried):
+        design, *ends = (_crossed_design(table, precision) for precision in found)
+    else:
+        design, ends = table.design(known.spread, known.row_icc, known.icc), []
+    every = Planned(design=design, test=f"t of {row} x {cluster}", note=known.words, ways=(row, cluster), flips=False)
+    yield msgspec.structs.replace(every, ends=(ends[0], ends[1])) if ends else every
+    if (fixed := design.rows_fixed) is not None:
         yield Planned(design=fixed, test=f"t of {cluster}, for these values of {row} alone", note="")
 
 
-def _crossed_design(units: pl.DataFrame, known: Known) -> CrossedDesign | None:
+class _Table(msgspec.Struct, frozen=True):
+    """Size of a crossed design."""
+
+    rows: int
+    columns: int
+    """On the smaller side, both."""
+    fill: float
+    groups: int
+
+    def design(self, spread: float, row_share: float, column_share: float) -> CrossedDesign:
+        """Return the design with what the answers are."""
+        return CrossedDesign(
+            rows=self.rows,
+            columns=self.columns,
+            spread=spread,
+            row_icc=row_share,
+            column_icc=column_share,
+            fill=self.fill,
+            groups=self.groups,
+        )
+
+
+def _table(units: pl.DataFrame) -> _Table | None:
+    """Return the size; None where there are fewer than two rows or columns."""
     sides = units.select("sign", "row", "cluster").unique().partition_by("sign")
     rows, columns = (min(side[way].n_unique() for side in sides) for way in ("row", "cluster"))
-    if known.spread is None or min(rows, columns) < 2:
-        return None
     fill = min(side.height / (side["row"].n_unique() * side["cluster"].n_unique()) for side in sides)
-    return CrossedDesign(
-        rows=rows,
-        columns=columns,
-        spread=known.spread,
-        row_icc=known.row_icc,
-        column_icc=known.icc,
-        fill=fill,
-        groups=len(sides),
-    )
+    return _Table(rows, columns, fill, len(sides)) if min(rows, columns) >= 2 else None
+
+
+def _crossed_design(table: _Table, precision: Precision) -> CrossedDesign:
+    """Return the even design in which rows, columns and single answers add what this precision says."""
+    rows, columns = precision.rows * table.rows, precision.columns * table.columns
+    total = rows + columns + precision.single * table.rows * table.columns * table.fill
+    return table.design(math.sqrt(total / table.groups), rows / total, columns / total)
 
 
 class _Shape(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from ...core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Options, har
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.words import BASIS, NEEDED, TIMES, TWICE
+from ...core.statistics.components import HIGHEST, LOWEST
 from ...core.statistics.estimates import floor_of_p, merge, undefined
 from ...core.statistics.power import CrossedDesign, Design, levels_needed, minimum_detectable_effect, power
 from .smallest_designs import Planned, planned
@@ -120,6 +121,7 @@ def _estimates(
             metric=key[0],
             group=dict(key[2:]),
             value=value,
+            **({} if value is None else _ends(found, options)),
             neutral=0.0,
             unit=found.unit,
             n=units.height,
@@ -134,6 +136,14 @@ def _value(found: Planned, options: SmallestEffectOptions) -> float | None:
         return None
     value = minimum_detectable_effect(found.design, options.alpha, options.power)
     return value if math.isfinite(value) else None
+
+
+def _ends(found: Planned, options: SmallestEffectOptions) -> dict[str, Any]:
+    """Return the range of the value that a pilot lets expect, as the interval of an estimate."""
+    if found.ends is None:
+        return {}
+    low, high = (minimum_detectable_effect(design, options.alpha, options.power) for design in found.ends)
+    return {"low": low, "high": high, "level": HIGHEST - LOWEST, "interval": "posterior of a pilot's variances"}
 
 
 def _rests_on(found: Planned, value: float | None, clusters: int, options: SmallestEffectOptions) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _fault(tried: pl.DataFrame | None) -> str:
     """Return the reason why a pilot gives no spread; empty without a pilot."""
     if tried is None:
         return ""
-    alike = _answered(tried).height > 1
+    alike = answered(tried).height > 1
     return "the pilot's answers are all equal" if alike else "the pilot has fewer than two readable answers"
 
 
@@ -107,7 +107,8 @@ def _source(tried: bool, share: float | None) -> str:
     return "the pilot" if tried else "stated" if share is not None else NOT_KNOWN
 
 
-def _answered(tried: pl.DataFrame) -> pl.DataFrame:
+def answered(tried: pl.DataFrame) -> pl.DataFrame:
+    """Return the units of a pilot that have a value."""
     there = (pl.col("status") == "ok") & pl.col("value").is_not_null()
     return tried.filter(there).with_columns(pl.col("value").cast(pl.Float64))
 
@@ -117,29 +118,32 @@ def _centred(tried: pl.DataFrame) -> tuple[Array, Codes]:
 
     A cluster with both sides counts as two: the common part of its sides cancels, and this choice is conservative.
     """
-    rows = _answered(tried).with_columns(pl.col("value") - pl.col("value").mean().over(*SIDE))
-    return rows["value"].to_numpy(), _codes(rows, "cluster", *SIDE)
+    rows = answered(tried).with_columns(pl.col("value") - pl.col("value").mean().over(*SIDE))
+    return rows["value"].to_numpy(), codes_of(rows, "cluster", *SIDE)
 
 
 def _ranked(tried: pl.DataFrame) -> pl.DataFrame:
     rank = pl.col("value").rank().over(*SIDE) / pl.len().over(*SIDE)
-    return _answered(tried).with_columns(value=rank)
+    return answered(tried).with_columns(value=rank)
 
 
 def _signed(tried: pl.DataFrame) -> tuple[Array, Codes]:
     """Return signed ranks of the differences other than 0, and the clusters."""
-    rows = _answered(tried)
+    rows = answered(tried)
     values = rows["value"].to_numpy()
     ranks: Array = np.zeros(len(values))
     moved = values != 0
     ranks[moved] = stats.rankdata(np.abs(values[moved])) * np.sign(values[moved])
-    return ranks, _codes(rows, "cluster")
+    return ranks, codes_of(rows, "cluster")
 
 
 def _crossed(tried: pl.DataFrame) -> CrossedPilot:
-    rows = _answered(tried)
-    return crossed_pilot(rows["value"].to_numpy(), *(_codes(rows, name) for name in ("row", "cluster", "sign")))
+    rows = answered(tried)
+    return crossed_pilot(rows["value"].to_numpy(), *(codes_of(rows, name) for name in ("row", "cluster", "sign")))
 
 
-def _codes(rows: pl.DataFrame, *names: str) -> Codes:
-    return rows.select(pl.struct(*names).rank("dense")).to_series().to_numpy().astype(np.int64)
+def codes_of(rows: pl.DataFrame, *names: str, descending: bool = False) -> Codes:
+    """Return the number of each row's level among those of some columns."""
+    return (
+        rows.select(pl.struct(*names).rank("dense", descending=descending) - 1).to_series().to_numpy().astype(np.int64)
+    )

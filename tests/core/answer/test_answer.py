@@ -12,7 +12,7 @@ from scipy import stats
 
 from prejudge.core.answer import needed
 from prejudge.core.answer.lost import MENDS, lost_examples, lost_of, mend_words, missing_words
-from prejudge.core.answer.needed import Facet, Need, in_words
+from prejudge.core.answer.needed import Facet, Forecast, Need, in_words
 from prejudge.core.answer.records import Answer, Number
 from prejudge.core.answer.replies import MOST_ROWS, NOT_ASKED, also_judged, asked_of, reply_of, rows_of
 from prejudge.core.catalogue.questions import Question
@@ -21,8 +21,10 @@ from prejudge.core.contracts.estimates import Caveat, Estimate, Interval, Verdic
 from prejudge.core.contracts.sizes import POINTS, SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
+from prejudge.core.scoring.whole_study import WholeStudy
+from prejudge.core.statistics.power import Design, minimum_detectable_effect
 
-NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None, held=None, asked=pl.DataFrame())
+NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None, whole=None)
 """Scores whose metric states no units."""
 IDENTIFIER = re.compile(r"\b[a-z0-9]+_[a-z0-9_]+\b")
 
@@ -142,7 +144,7 @@ def test_markdown_makes_no_markup_of_hostile_labels():
 
 def test_need_is_told_by_facet_or_by_all():
     of = estimate(1.0, -9.0, 11.0)
-    one = in_words(Need(15.1, (Facet("template", 60, 631), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
+    one = in_words(Need(15.1, (Facet("template", 60, 631), Facet("term", 119, 0)), 4.2, True), of, 5.0, small=True)
     assert "15.1 percentage points or more" in one and "about 631 templates (now 60)" in one
     both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
     assert "4.2 times as many templates (now 60) and words (now 119)" in both
@@ -150,22 +152,26 @@ def test_need_is_told_by_facet_or_by_all():
     assert "not find a true difference with 80 % power" in far
 
 
+TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
+
+
 @pytest.mark.parametrize(
-    ("facets", "times", "whole", "able", "told"),
+    ("part", "forecast", "told"),
     [
-        ((Facet("template", 60, 300, 450), Facet("term", 9, 700, 20)), 4.2, 3.0, True, "about 300 templates (now 60; "),
-        ((Facet("template", 60, 2462, 450), Facet("term", 9, 700, 20)), 4.2, 11.0, False, "450 templates and 20 words"),
-        ((Facet("template", 60, 2462, 450), Facet("term", 9, 700, 20)), 4.2, 4.0, True, "all of this study is enough"),
-        # All was asked: what it finds has been said.
-        ((Facet("template", 450, 2462, 450),), 0, None, False, "450 templates, all of which were asked"),
-        # Neither alone is enough, both together are.
-        ((Facet("template", 60, 0, 450), Facet("term", 9, 0, 90)), 4.2, None, True, "4.2 times as many templates"),
-        ((Facet("template", 60, 0, 450), Facet("term", 9, 0, 20)), 4.2, None, False, "450 templates and 20 words"),
+        (True, Forecast(3.04, 4.96, 5466), "the whole study (5,466 questions) is expected to be enough: "),
+        (True, Forecast(3.04, 4.96, 5466), "3.0 to 5.0 percentage points or more with 80 % power"),
+        (True, Forecast(3.0, 9.0, 5466), "may be enough"),
+        (True, Forecast(7.0, 9.0, 5466), "expected to be too small"),
+        (True, Forecast(7.0, 190.0, 5466), "7 percentage points at best"),
+        (True, Forecast(150.0, 190.0, 5466), "however large it is"),
+        (True, None, "it takes about 2,462 templates (now 60) or 700 words (now 9)"),
+        (False, None, "The whole study, which was asked, has 60 templates and 9 words: it cannot decide this"),
     ],
 )
-def test_no_more_is_advised_than_the_study_holds(facets, times, whole, able, told):
-    said = in_words(Need(15.1, facets, times, whole), estimate(1.0, -9.0, 11.0), 5.0, small=True)
-    assert told in said and ("cannot decide" in said) is not able
+def test_only_a_run_of_the_whole_study_says_that_it_cannot_decide(part, forecast, told):
+    need = Need(15.1, (TEMPLATES, TERMS), 4.2, part, forecast)
+    said = in_words(need, estimate(1.0, -9.0, 11.0), 5.0, small=True)
+    assert told in said and ("cannot decide" in said) is not part
 
 
 def test_no_power_is_promised_where_all_units_agree():
@@ -256,21 +262,47 @@ def test_every_built_in_question_names_a_measure_and_uses_plain_words():
     assert set(MENDS) >= {"refused", "filtered", "unreadable", "failed"}
 
 
-def test_crossed_facets_are_named_and_not_promised_beyond_the_study():
-    """A claim for other scenarios and other faces takes more of each; the study has four scenarios."""
-    e = Estimate(
-        metric="halo", group={}, value=1.0, neutral=0, unit=POINTS, n=50, clusters=5, interval=Interval(-70, 40)
-    )
-    (facet,) = needed.by_interval(e.replace(facts={"over": "scenario x face"}), 5.0).facets
+CROSSED = Estimate(
+    metric="halo",
+    group={"kind": "mild"},
+    value=1.0,
+    neutral=0,
+    unit=POINTS,
+    n=50,
+    clusters=5,
+    interval=Interval(-70, 40),
+).replace(facts={"over": "scenario x face"})
+
+
+@pytest.fixture
+def part():
+    """Return a study of 4 scenarios and 90 faces, of which a run asked 2 and 5."""
+    every = pl.DataFrame([{"kind": "mild", "scenario": s, "face": f} for s in "abcd" for f in range(90)])
+    asked = every.filter(pl.col("scenario").is_in(["a", "b"]), pl.col("face") < 5)
+    stages = (SimpleNamespace(name="main"),)
+    whole = WholeStudy(stages, SimpleNamespace(asked=asked, stages=stages, recorded=lambda _: asked.height), 360)
+    vars(whole)["design"] = SimpleNamespace(factors=every)
+    return whole
+
+
+def test_interval_gives_a_range_of_what_the_whole_study_finds(part):
+    """Twice as many scenarios, or 36 times as many answers: the standard error falls by either root."""
+    (facet,) = needed.by_interval(CROSSED, 5.0).facets
     assert (needed.named(facet.name), facet.now) == ("scenarios and faces each", 5)
-    asked = pl.DataFrame({"scenario": ["a", "b"], "face": ["f", "g"]})
-    held = {"scenario": 4, "face": 900}
-    scores = SimpleNamespace(asked=asked, held=None)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(needed, "levels_held", lambda _, __, column, ___: held[column.name])
-        assert needed._column_held(scores, facet.name, e) == 4
-        assert needed._column_held(scores, "face", e) == 900
-        assert needed._column_held(scores, "scenario x word", e) is None
+    found = needed._projected(part, CROSSED)
+    error = 55 / stats.t.ppf(0.975, 4)
+
+    def finds(times, chance):
+        worth = error * math.sqrt(4 / stats.chi2.ppf(chance, 4) / times)
+        return minimum_detectable_effect(Design(clusters=10, spread=worth * math.sqrt(10)))
+
+    assert found.low == pytest.approx(finds(36, 0.95)) and found.high == pytest.approx(finds(2, 0.05))
+    assert found.questions == 360
+
+
+def test_interval_over_what_no_factor_names_gives_no_forecast(part):
+    assert needed._projected(part, CROSSED.replace(facts={"over": "scenario x word"})) is None
+    assert needed._projected(part, CROSSED.replace(facts={})) is None
 
 
 def test_units_promise_no_power_that_the_interval_does_not_have(monkeypatch):
@@ -280,7 +312,7 @@ def test_units_promise_no_power_that_the_interval_does_not_have(monkeypatch):
     )
     for detectable, kept in ((7.0, False), (60.0, True), (None, True)):
         promised = Need(detectable, (Facet("faces", 48, 95),), 2.0)
-        monkeypatch.setattr(needed, "_needs", lambda *_, promised=promised: [promised])
+        monkeypatch.setattr(needed, "_needs", lambda *_, promised=promised: ([promised], None))
         found = needed.need_of(NO_POWER, [e], 5.0)
         assert (found == promised) is kept
         assert kept or (

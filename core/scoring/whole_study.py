@@ -1,0 +1,67 @@
+"""The whole study that a run asked a part of, before any answer: for forecasts of what all of it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from ..catalogue.study import Catalogue
+from ..contracts import Stage
+from .planned_units import PlannedDesign, planned_design
+
+if TYPE_CHECKING:
+    from .score import Scores
+
+
+class WholeStudy(msgspec.Struct, frozen=True, dict=True):
+    """A study without a limit on how much is asked, and the run of a part of it."""
+
+    stages: tuple[Stage, ...]
+    part: Scores
+    questions: int
+    """Trials of the first stage."""
+
+    @cached_property
+    def design(self) -> PlannedDesign:
+        """Return the factors of all trials, with the part as the pilot; gone through at the first use."""
+        return planned_design(self.stages, self.part)
+
+    def levels(self, factor: str, group: Mapping[str, Any]) -> tuple[int, int] | None:
+        """Return how many levels of a factor the part asked of a group, and how many there are; None: no such factor.
+
+        What of the group is no factor of the trials does not restrict it.
+        """
+        asked, every = self.part.asked, self.design.factors
+        if factor not in asked.columns or factor not in every.columns:
+            return None
+        return _levels(asked, factor, group), _levels(every, factor, group)
+
+
+def _levels(frame: pl.DataFrame, factor: str, group: Mapping[str, Any]) -> int:
+    within = (
+        pl.col(name) == level for name, level in group.items() if name in frame.columns and (frame[name] == level).any()
+    )
+    return frame.filter(*within)[factor].n_unique()
+
+
+def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:
+    """Return the whole study of a run; None where the run is of all of it.
+
+    It is the run's own study, without the limit on how much is asked. A run that ended early is a part, too.
+    """
+    study = catalogue.whole(scores.made)
+    # A catalogue of its own: the one at hand keeps the instrument that the run is scored with.
+    fresh = catalogue if study == scores.made else Catalogue(catalogue.registry, catalogue.plugins)
+    stages = tuple(fresh.instrument(study).stages())
+    questions = stages[0].count({})
+    if scores.recorded(scores.stages[0].name) >= questions and all(
+        scores.recorded(stage.name) >= record.planned
+        for stage in scores.stages
+        if (record := scores.manifest.stages.get(stage.name)) is not None
+    ):
+        return None
+    return WholeStudy(stages, scores, questions)

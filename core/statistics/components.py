@@ -1,0 +1,212 @@
+"""How well a design will know a mean or a difference of two, from the answers of a pilot and the cells of the design.
+
+An answer is its side's mean, what its row, its column and its cell add, and the rest. The pilot says how much each adds
+to the variance: sums of squares by level, set equal to what they are expected to be whatever cells are missing (Rao's
+MINQUE with equal weights; of a balanced table the analysis of variance). What a level adds to both sides cancels in
+their difference, and is estimated apart.
+
+A small pilot hardly knows shares of some hundredths, and a large design rests on them: an estimate cut at 0 is too
+large on average, and one of a few levels is anything. Each share therefore has a weak prior: it is 0 with the chance
+`NOTHING`, and else every order of magnitude above `USUAL` is as likely as another. It holds little against a pilot that
+knows the share. The quantiles of the posterior give a range.
+
+The design's cells then give the variance as the crossed jackknife will find it: by rows, by columns, and by both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+
+from .intervals import Array, Codes
+
+NOTHING = 1 / 6
+"""Chance that rows, columns or cells add nothing, before a pilot."""
+USUAL = {"row": 0.005, "column": 0.005, "cell": 0.015}
+"""Shares of the variance of single answers that belong to rows, columns and cells, below which all are alike."""
+SHARES = np.concatenate([[0.0], np.geomspace(1e-5, 1, 240)])
+DRAWS, NEAR = 1000, 25
+MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
+"""Quantiles of a forecast: its value and the ends of its range, which has the truth in 90 %."""
+NEARLY_SINGULAR = 1e-3
+"""Least eigenvalue of components, scaled, that a pilot tells apart."""
+
+
+class Crossing(msgspec.Struct, frozen=True, dict=True):
+    """Which row, column and side each answer has, as codes from 0; `rows` is None where only columns cluster."""
+
+    sides: Codes
+    columns: Codes
+    rows: Codes | None = None
+
+    @cached_property
+    def levels(self) -> Mapping[str, Codes]:
+        """Return the code of the level of each answer, by component: within a side, then common to two sides."""
+        ways = {"column": self.columns}
+        if self.rows is not None:
+            ways |= {"row": self.rows, "cell": joint(self.rows, self.columns)}
+        within = {name: joint(codes, self.sides) for name, codes in ways.items()}
+        common = {f"common {name}": codes for name, codes in ways.items()} if len(self.counts) > 1 else {}
+        return {"answer": np.arange(len(self.sides)), **within, **common}
+
+    @cached_property
+    def counts(self) -> Array:
+        """Return the number of answers of each side."""
+        return np.bincount(self.sides).astype(float)
+
+    @cached_property
+    def weights(self) -> Array:
+        """Return what each answer counts in the difference of the sides' means, or in the one mean."""
+        weights: Array = np.where(self.sides == 0, 1, -1) / self.counts[self.sides]
+        return weights
+
+    def carries(self, component: str, way: Codes | None = None) -> float:
+        """Return what a unit of a component's variance adds to that of the mean; as its jackknife by a way sees it."""
+        levels = self.levels[component] if way is None else joint(self.levels[component], way)
+        return float((np.bincount(levels, weights=self.weights) ** 2).sum())
+
+
+def joint(*codes: Codes) -> Codes:
+    """Return one code per combination of levels."""
+    found = codes[0]
+    for other in codes[1:]:
+        found = np.unique(found.astype(np.int64) * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
+    return found.ravel()
+
+
+class Precision(msgspec.Struct, frozen=True):
+    """What single answers, rows and columns add to the variance of a mean or a difference."""
+
+    single: float
+    rows: float
+    columns: float
+
+
+def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Sequence[float]) -> list[Precision]:
+    """Return what a pilot's answers let expect of a planned design, at quantiles of its variance.
+
+    Args:
+        values: of the pilot, without NaN.
+        pilot: of these values.
+        planned: of the design.
+        quantiles: such as `MIDDLE`.
+
+    Returns: nothing where the pilot's answers do not vary.
+    """
+    spread, posterior = _posterior(values, pilot)
+    if not spread:
+        return []
+    freedom = len(values) - len(pilot.counts)
+    spreads = spread * freedom / np.random.default_rng(1).chisquare(freedom, DRAWS)
+    shares = _drawn({name: found for name, found in posterior.items() if name in planned.levels})
+    answer = 1 - sum(shares.values(), np.zeros(DRAWS))
+
+    def by(way: Codes | None) -> Array:
+        parts = [share * planned.carries(name, way) for name, share in shares.items()]
+        total: Array = spreads * sum(parts, answer * planned.carries("answer", way))
+        return total
+
+    if planned.rows is None:
+        single, rows = np.zeros(DRAWS), np.zeros(DRAWS)
+        columns = by(planned.columns)
+    else:
+        single = by(planned.levels["common cell"] if "common cell" in planned.levels else planned.levels["cell"])
+        rows, columns = (np.maximum(by(way) - single, 0) for way in (planned.rows, planned.columns))
+    order = np.argsort(single + rows + columns)
+    # Some draws around each quantile are averaged, so that what rows and columns add to it is theirs at that quantile.
+    near = [order[max(0, int(q * DRAWS) - NEAR) : int(q * DRAWS) + NEAR + 1] for q in quantiles]
+    return [Precision(*(float(part[some].mean()) for part in (single, rows, columns))) for some in near]
+
+
+def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]:
+    """Return the variance of single answers, and the posterior of each component's share of it on `SHARES`."""
+    freedom = len(values) - len(pilot.counts)
+    if freedom < 1:
+        return 0.0, {}
+    means = np.bincount(pilot.sides, weights=values) / pilot.counts
+    centred = values - means[pilot.sides]
+    spread = float(centred @ centred) / freedom
+    if spread <= 0:
+        return 0.0, {}
+    names, table = _told_apart(pilot)
+    squares = [(np.bincount(pilot.levels[name], weights=centred) ** 2).sum() for name in names]
+    variances = np.linalg.solve(table, np.array(squares))
+    # What is common to both sides cancels in their difference: it is no part of what varies there.
+    common = sum(max(float(v), 0.0) for name, v in zip(names, variances, strict=True) if name.startswith("common"))
+    within = max(spread - common, spread / len(values))
+    estimates = variances / within
+    errors = 2 * np.diag(np.linalg.inv(table)) * (spread / within) ** 2
+    spread = within
+    found = {}
+    for name in USUAL:
+        if name not in pilot.levels:
+            continue
+        if name in names:
+            place = names.index(name)
+            levels = max(1, int(pilot.levels[name].max()))
+            error = float(np.sqrt(errors[place] + 2 * max(estimates[place], 0.0) ** 2 / levels))
+            found[name] = _weighed(float(estimates[place]), error, USUAL[name])
+        else:
+            found[name] = _weighed(0.0, 1e3, USUAL[name])
+    return spread, found
+
+
+def _weighed(estimate: float, error: float, usual: float) -> Array:
+    """Return the weights of `SHARES` after a pilot, from the prior with this `USUAL` share."""
+    middles = (SHARES[1:] + SHARES[:-1]) / 2
+    widths = np.diff(np.concatenate([[0.0], middles, [1.0]]))
+    distance = ((estimate - SHARES) / error) ** 2 / 2
+    prior = widths / (usual + SHARES)
+    prior[0] = 0
+    prior[0] = prior.sum() * NOTHING / (1 - NOTHING)
+    weights: Array = np.exp(distance.min() - distance) * prior
+    total: Array = weights / weights.sum()
+    return total
+
+
+def _drawn(posterior: Mapping[str, Array]) -> dict[str, Array]:
+    """Return draws of every share, by name; together they are the whole variance at most."""
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.choice(SHARES, DRAWS, p=weights) for name, weights in posterior.items()}
+    total = np.maximum(sum(drawn.values(), np.zeros(DRAWS)), 1.0)
+    return {name: share / total for name, share in drawn.items()}
+
+
+def _told_apart(pilot: Crossing) -> tuple[list[str], Array]:
+    """Return the components that the pilot tells apart, and what each is expected to add to the squares of each."""
+    names, table = ["answer"], _expected(pilot, ["answer"])
+    for name in pilot.levels:
+        if name in names:
+            continue
+        larger = _expected(pilot, [*names, name])
+        scale = np.sqrt(np.diag(larger))
+        if scale.min() > 0 and np.linalg.eigvalsh(larger / np.outer(scale, scale))[0] > NEARLY_SINGULAR:
+            names, table = [*names, name], larger
+    return names, table
+
+
+def _expected(pilot: Crossing, names: Sequence[str]) -> Array:
+    """Return traces of products of the components' matrices, after each side's mean was subtracted."""
+    table = np.zeros((len(names), len(names)))
+    for i, first in enumerate(names):
+        for j, second in enumerate(names[: i + 1]):
+            table[i, j] = table[j, i] = _trace(pilot, pilot.levels[first], pilot.levels[second])
+    return table
+
+
+def _trace(pilot: Crossing, first: Codes, second: Codes) -> float:
+    met = np.bincount(joint(first, second)).astype(float)
+    counts = [
+        [np.bincount(levels[pilot.sides == side], minlength=levels.max() + 1) for levels in (first, second)]
+        for side in range(len(pilot.counts))
+    ]
+    once = sum((a[first] * b[second]).sum() / n for (a, b), n in zip(counts, pilot.counts, strict=True))
+    both = sum(
+        float(a @ c) * float(b @ d) / (n * m)
+        for (a, b), n in zip(counts, pilot.counts, strict=True)
+        for (c, d), m in zip(counts, pilot.counts, strict=True)
+    )
+    return float((met**2).sum() - 2 * once + both)

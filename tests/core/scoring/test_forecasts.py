@@ -1,0 +1,111 @@
+"""What runs of a part forecast of the whole study, against what whole runs of the same models find."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import prejudge
+from prejudge.adapters.simulated.adapter import Simulated
+from prejudge.core.answer.answer import answer_of
+from prejudge.core.answer.needed import need_of
+from prejudge.core.calibration.bench import Bench
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from prejudge.core.gate.judge import judge
+from prejudge.core.gate.policy import parse_policy
+from prejudge.core.gate.words import junit
+from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
+
+pytestmark = pytest.mark.usefixtures("no_figures")
+PILOTS = 20
+KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS, "role"}
+SHIFT = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+
+
+@cache
+def catalogue():
+    return Catalogue.load()
+
+
+def asked(study, metric, name, model_seed, **options):
+    """Return the metric's units of everything together, and its estimates, of a simulated model of this seed."""
+    bench = Bench(
+        Catalogue(catalogue().registry, catalogue().plugins), catalogue().study(study, {"subject": name}, options)
+    )
+    settings = msgspec.structs.replace(catalogue().options_of(name), seed=model_seed)
+    (frame,) = asyncio.run(bench.observe({"subject": Simulated(settings)})).values()
+    measured, chosen = bench.instrument.metrics[metric]
+    units = measured.designs(frame, chosen)
+    factors = [column for column in units.columns if column not in KNOWN]
+    units = units.filter(pl.all_horizontal(pl.col(factors).is_null()) if factors else True)
+    return units, {e.metric: e for e in measured.compute(frame, chosen) if not e.group}
+
+
+CASES = [
+    ("subtle-sai", "subtle", ("delta_PL", "delta_NL"), "simulated-fair", {"quick": True}),
+    ("subtle-sai", "subtle", ("delta_PL", "delta_NL"), "simulated-biased", {"limit": 300}),
+    ("subtle-asa", "subtle", ("delta_PL", "delta_NL"), "simulated-fair", {"per_cell": 20}),
+    ("bistereo-nli", "bistereo-nli", ("halo", "horn"), "simulated-fair", {"quick": True}),
+]
+
+
+@pytest.mark.parametrize(("study", "metric", "measures", "name", "part"), CASES)
+def test_forecasts_of_twenty_pilots_are_near_what_the_whole_run_finds(study, metric, measures, name, part):
+    quick = {f"{metric}.resamples": 99}
+    planned, found = asked(study, metric, name, 0, **quick)
+    blank = planned.with_columns(value=pl.lit(None, dtype=pl.Float64), status=pl.lit("planned"), role=pl.lit("planned"))
+    ratios = {measure: [] for measure in measures}
+    inside = 0
+    for seed in range(PILOTS):
+        pilot, _ = asked(study, metric, name, seed, seed=seed, **quick, **part)
+        units = pl.concat([blank, pilot.with_columns(role=pl.lit("pilot"))], how="diagonal_relaxed")
+        effects = {e.metric: e for e in reversed(SmallestEffect().compute(units, SmallestEffectOptions()))}
+        for measure in measures:
+            e = found[measure]
+            finds = (e.high - e.low) / 2 / stats.norm.ppf(0.975) * SHIFT
+            ratios[measure].append(effects[measure].value / finds)
+            inside += effects[measure].low <= finds <= effects[measure].high
+    for found in ratios.values():
+        assert 1 / 1.15 <= np.median(found) <= 1.15
+        assert np.mean([1 / 1.5 <= ratio <= 1.5 for ratio in found]) >= 0.8
+    assert inside >= 0.8 * PILOTS * len(measures)
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda study, model: prejudge.run(study, model, quick=True).scores
+
+
+def test_part_of_a_study_gives_the_range_of_the_whole_and_never_that_it_cannot_decide(quick):
+    scores = quick("subtle-sai", "simulated-fair")
+    for reply in answer_of(scores).replies:
+        told = " ".join(reply.more)
+        assert "cannot decide" not in told and "5,466 questions" in told
+    estimates = [e for e in scores.estimates["subtle"] if e.metric == "delta_PL" and not e.group]
+    forecast = need_of(scores, estimates, 5.0).forecast
+    # The whole run has an interval of 3.3 points on either side.
+    assert forecast.low <= 3.3 / stats.norm.ppf(0.975) * SHIFT <= forecast.high < 12
+    assert need_of(scores, estimates, 5.0, paired=True).forecast.low < forecast.high
+
+
+def test_scenarios_of_the_whole_study_are_counted(quick):
+    scores = quick("attractiveness", "simulated-halo")
+    told = " ".join(more for reply in answer_of(scores).replies for more in reply.more)
+    assert "1,009,008 questions" in told and "cannot decide" not in told and " 0 scenarios" not in told
+
+
+def test_gate_and_junit_forecast_the_whole_study_too(quick):
+    scores = quick("subtle-sai", "simulated-fair")
+    policy = parse_policy("[[rules]]\nname = 'small'\nmetric = 'delta_PL'\nmax = 5\n")
+    verdicts = judge(scores, policy)
+    told = junit(verdicts, "suite").decode()
+    assert any(outcome.needed for verdict in verdicts for outcome in verdict.outcomes)
+    assert "5,466 questions" in told and "cannot decide" not in told

@@ -1,0 +1,114 @@
+"""What a pilot of crossed answers lets expect of a larger or fuller design."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prejudge.core.statistics.components import HIGHEST, LOWEST, MIDDLE, Crossing, forecast
+from prejudge.core.statistics.crossed import crossed_jackknife
+
+QUANTILES = (MIDDLE, LOWEST, HIGHEST)
+
+
+def table(rows, columns, rng, share=1.0, sides=1):
+    """Return the crossing of all rows with all columns of each side, or of a random share of its cells."""
+    side, row, column = (a.ravel() for a in np.meshgrid(range(sides), range(rows), range(columns), indexing="ij"))
+    chosen = np.sort(rng.permutation(len(row))[: round(share * len(row))])
+    return Crossing(sides=side[chosen], columns=(column + columns * side)[chosen], rows=row[chosen])
+
+
+def drawn(crossing, rng, row=0.0, column=0.0, common=0.0):
+    """Return answers whose rows, by side and in common, and columns add such variances to a rest of 1."""
+    n = len(crossing.sides)
+    by_side = rng.normal(0, np.sqrt(row), (2, crossing.rows.max() + 1))[crossing.sides, crossing.rows]
+    both = rng.normal(0, np.sqrt(common), crossing.rows.max() + 1)[crossing.rows]
+    columns = rng.normal(0, np.sqrt(column), crossing.columns.max() + 1)[crossing.columns]
+    return by_side + both + columns + rng.normal(size=n)
+
+
+def variance(crossing, row, column):
+    """Return the variance of the difference of means, straight from the model: what each level counts, squared."""
+    first = crossing.sides == 0
+    weights = np.where(first, 1 / first.sum(), -1 / max(1, (~first).sum()))
+    by_row = sum(
+        np.bincount(crossing.rows[s], weights=weights[s]) @ np.bincount(crossing.rows[s], weights=weights[s])
+        for s in (first, ~first)
+    )
+    by_column = np.bincount(crossing.columns, weights=weights) ** 2
+    return row * by_row + column * by_column.sum() + (weights**2).sum()
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "common"), [(0, 0, 0), (0.3, 0, 0), (0, 0.3, 0), (0.2, 0.2, 0), (0.03, 0.03, 0)]
+)
+@pytest.mark.parametrize("sides", [1, 2])
+def test_thin_pilot_tells_the_precision_of_the_full_table(row, column, common, sides):
+    """A sixth of the cells: the full table has six times as many answers, and the same rows and columns."""
+    common = common if sides == 2 else 0
+    ratios, inside = [], 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        full = table(40, 30, rng, sides=sides)
+        pilot = table(40, 30, rng, 1 / 6, sides)
+        middle, low, high = forecast(drawn(pilot, rng, row, column, common), pilot, full, QUANTILES)
+        truth = variance(full, row, column)
+        ratios.append(np.sqrt((middle.single + middle.rows + middle.columns) / truth))
+        inside += low.single + low.rows + low.columns <= truth <= high.single + high.rows + high.columns
+    # Where rows and columns add nothing at all, no estimate can be below the truth.
+    none = row == column == 0
+    assert 1 / 1.2 <= np.median(ratios) <= (1.35 if none else 1.2)
+    assert np.mean([1 / 1.5 <= ratio <= 1.5 for ratio in ratios]) >= (0.7 if none else 0.8)
+    assert none or inside >= 14
+
+
+def test_what_rows_add_to_both_sides_is_left_out():
+    """It cancels in their difference, however much it is."""
+    rng = np.random.default_rng(0)
+    full = table(40, 30, rng, sides=2)
+    pilot = table(40, 30, rng, 1 / 2, sides=2)
+    y = drawn(pilot, rng, 0.3)
+    moved = y + np.random.default_rng(1).normal(0, 1, 40)[pilot.rows]
+    before, after = (forecast(values, pilot, full, (MIDDLE,))[0] for values in (y, moved))
+    assert after.rows + after.single == pytest.approx(before.rows + before.single, rel=0.3)
+
+
+def test_precision_is_that_of_the_jackknife_of_the_design():
+    """Of a table that is asked whole, what is expected of it is what its own jackknife finds."""
+    rng = np.random.default_rng(3)
+    full = table(40, 30, rng)
+    y = drawn(full, rng, 0.3, 0.2)
+    (middle,) = forecast(y, full, full, (MIDDLE,))
+    cells = np.zeros((40, 30, 1, 1, 2))
+    cells[full.rows, full.columns, 0, 0] = np.stack([np.ones_like(y), y], axis=-1)
+    found, _ = crossed_jackknife(cells, lambda totals: (totals[..., 0, 1] / totals[..., 0, 0])[..., None])
+    assert middle.single + middle.rows + middle.columns == pytest.approx(float(found[0, 0]), rel=0.15)
+
+
+def test_blocks_that_do_not_cross_are_not_filled():
+    """Two domains, each with rows and columns of its own: half of all meetings of rows with columns exist."""
+    rng = np.random.default_rng(0)
+    row, column = (a.ravel() for a in np.meshgrid(range(20), range(20), indexing="ij"))
+    own = (row < 10) == (column < 10)
+    blocks = Crossing(sides=np.zeros(own.sum(), int), columns=column[own], rows=row[own])
+    (found,) = forecast(rng.normal(size=200), blocks, blocks, (MIDDLE,))
+    assert found.single == pytest.approx(1 / 200, rel=0.3)
+
+
+def test_answers_without_variation_give_nothing():
+    rng = np.random.default_rng(0)
+    full = table(4, 4, rng)
+    assert forecast(np.ones(16), full, full, QUANTILES) == []
+    one = Crossing(sides=np.zeros(1, int), columns=np.zeros(1, int), rows=np.zeros(1, int))
+    assert forecast(np.ones(1), one, full, QUANTILES) == []
+
+
+def test_smaller_pilot_has_a_wider_range():
+    rng = np.random.default_rng(5)
+    full = table(40, 30, rng)
+    widths = []
+    for share in (0.05, 0.5):
+        pilot = table(40, 30, rng, share)
+        low, high = forecast(drawn(pilot, rng), pilot, full, (LOWEST, HIGHEST))
+        widths.append((high.single + high.rows + high.columns) / (low.single + low.rows + low.columns))
+    assert widths[0] > 1.5 * widths[1]
