@@ -52,7 +52,7 @@ def also_judged(asked: Sequence[Asked], estimates: Sequence[Estimate]) -> str:
     judged = [e for e in estimates if e.verdict is not None and e.value is not None and not e.subject]
     measures: dict[str, list[Estimate]] = {}
     for e in judged:
-        if not any(one.question.covers(e.metric, e.group) for one in asked):
+        if not any(question.covers(e.metric, e.group) for question, _, _ in asked):
             measures.setdefault(label_of(e), []).append(e)
     counts = (
         f"{label} ({sum(e.shown for e in group)} of {len(group)} significant)" for label, group in measures.items()

@@ -206,7 +206,8 @@ class Campaign:
         self, bench: Bench, observations: Mapping[str, pl.DataFrame], done: Done, *, check: bool | None
     ) -> Done:
         estimates = bench.measure(observations, check=check)
-        numbers = tuple(Number.of(one, self.entry.calibration.discoveries) for one in estimates)
+        discoveries = self.entry.calibration.discoveries
+        numbers = tuple(Number.of(estimate, discoveries) for estimate in estimates)
         trials = sum(frame.height for frame in observations.values())
         read = sum(frame.filter(pl.col("status") == "ok").height for frame in observations.values())
         missing = 1 - read / trials if trials else 0.0

@@ -21,7 +21,7 @@ RISK = 0.01
 
 def group_of(cell: Cell, done: Sequence[Done], questions: Sequence[Question] = (), *, unchanged: bool = False) -> Group:
     """Return the rates of the studies of one kind of model, and those of the answers to the study's questions."""
-    shares = [one.changed for one in done if one.changed is not None]
+    shares = [study.changed for study in done if study.changed is not None]
     changed = _rounded(math.fsum(shares) / len(shares)) if shares else None
     if unchanged or not done:
         return Group(null=cell.null, strength=cell.strength, unchanged=unchanged, changed=changed)

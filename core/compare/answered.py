@@ -30,7 +30,8 @@ def answer_of_comparison(comparison: Comparison) -> Answer | None:
     if comparison.ranked or not any(e.verdict is not None for e in tested):
         return None
     scores = next(iter(comparison.runs.values()))
-    questions = [one for one in scores.manifest.study.questions if one.applies(flat(scores.options))]
+    options = flat(scores.options)
+    questions = [question for question in scores.manifest.study.questions if question.applies(options)]
     asked = list(_asked([_told(e) for e in tested], questions))
     rows, left = rows_of(asked)
     names = list(comparison.runs)
