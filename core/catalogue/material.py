@@ -122,7 +122,7 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
         words = f"{part.noun} of {Path(path).name}" + (f" (sha256 {digest[:SHOWN]}...)" if digest else "")
         own.append(words)
         sources.append(f"{words}, in the design of {design}")
-        limits.append(f"Who made the {words}, and for whom they stand, is not recorded.")
+        limits.append(f"It is not recorded who made the {words}, or which people they represent.")
         title, summary = title or part.title, summary or part.summary
     if included:
         sources.insert(0, source)

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
+import polars as pl
 import pytest
 import sqlalchemy as sa
 from fakes import CountOptions, CountStage, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
-from prejudge.core.contracts import Probe, Stage, Trial
+from prejudge.core.contracts import Estimate, Metric, Probe, Stage, Trial
 from prejudge.core.contracts.canonical import decode_request
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Embed, PseudoLikelihood, Request, Sampling
@@ -124,17 +125,36 @@ class ShownStage(CountStage):
             yield Trial("/".join([f"t{i}", *named.values()]), {"number": i, "order": None} | named, ask(f"{i} {shown}"))
 
 
+class StubbornStage(ShownStage):
+    """Gives every trial an order, also where nobody recorded one."""
+
+    def trials(self, earlier: Mapping[str, Any]) -> Iterator[Trial]:
+        return ShownStage(self._options).trials(earlier)
+
+
+class ByOrder(Metric):
+    """Counts answers by order."""
+
+    needs = frozenset({"order", "status"})
+
+    def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
+        counts = observations.group_by("order").len().iter_rows()
+        every = [({}, observations.height), *(({"order": order}, count) for order, count in counts)]
+        return [Estimate.from_flat(metric="count", group=group, value=count, n=count) for group, count in every]
+
+
 @pytest.fixture
 def take(store, tmp_path):
     """Return a function that imports rows (header first) for a study and gives its scores."""
 
-    def imported(*rows, kinds=(CountStage,), columns=None, how=None, more=(), **options):
+    def imported(*rows, kinds=(CountStage,), metrics=("mean",), columns=None, how=None, more=(), **options):
         paths = [tmp_path / "answers.csv", *(tmp_path / f"more-{number}.csv" for number in range(len(more)))]
         for path, content in zip(paths, [rows, *more], strict=True):
             with path.open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows(content)
-        catalogue = fake_catalogue(mine=StudyEntry(probe="mine", metrics={"mean": {}}))
+        catalogue = fake_catalogue(mine=StudyEntry(probe="mine", metrics={name: {} for name in metrics}))
         catalogue.plugins.offers["probe"]["mine"] = Registered(Plugged("mine", probe(*kinds)), "tests")
+        catalogue.plugins.offers["metric"]["by-order"] = Registered(Plugged("by-order", ByOrder), "tests")
         study = catalogue.study("mine", {}, options)
         chosen = ImportOptions(paths=tuple(map(str, paths)), model="theirs", columns=columns or {}, **how or {})
         return score(catalogue, store, import_answers(catalogue, study, store, chosen))
@@ -361,6 +381,10 @@ def test_order_that_the_file_does_not_state_is_null(take, store):
     assert [trial.factors["order"] for trial in stage.trials({})] == ["down", "up", "down"]
 
 
+def test_order_of_a_stage_that_does_not_look_is_null_too(take):
+    assert take(*NUMBERED, kinds=(StubbornStage,)).last["order"].to_list() == [None] * 3
+
+
 def test_order_that_the_file_states_is_kept(take):
     rows = [("number", "order", "response"), (0, "down", "a"), (1, "up", "bb"), (2, "down", "ccc")]
     scores = take(*rows, kinds=(ShownStage,))
@@ -374,6 +398,13 @@ def test_order_that_the_user_states_is_kept(take):
     assert scores.last["order"].to_list() == ["up"] * 3
     # Two orders are no statement on a single answer.
     assert take(*NUMBERED, kinds=(ShownStage,), words="up,down").last["order"].to_list() == [None] * 3
+
+
+def test_estimates_of_an_order_that_nobody_recorded_are_not_given(take):
+    scores = take(*NUMBERED, kinds=(ShownStage,), metrics=("by-order",))
+    assert [(dict(e.group), e.value) for e in scores.estimates["by-order"]] == [({}, 3)]
+    scores = take(*NUMBERED, kinds=(ShownStage,), metrics=("by-order",), words="up")
+    assert [dict(e.group) for e in scores.estimates["by-order"]] == [{}, {"order": "up"}]
 
 
 def test_request_that_the_file_states_is_stored(take, store):

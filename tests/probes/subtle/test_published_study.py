@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -186,10 +187,13 @@ def test_every_row_counts_where_the_authors_program_counts_it(shared_data, tmp_p
 
 def polarities(row: dict[str, str]) -> tuple[int, int] | None:
     """Return the polarity of what is given and of the answer, by the rule of the authors' description."""
-    said = row["response"].strip().replace(".", "").lower()
+
+    def plain(text: str) -> str:
+        return re.split(r"option\s*\d+\s*:", text.strip().replace(".", "").lower(), maxsplit=1)[-1].strip()
+
     given = 1 if row["item_category"] == "positive" else -1
     options = {row["stereotype"]: given, row["anti_stereotype"]: -given, row["unrelated"]: 0}
-    return next(((given, value) for words, value in options.items() if words.strip().lower() == said), None)
+    return next(((given, value) for words, value in options.items() if plain(words) == plain(row["response"])), None)
 
 
 def test_score_of_the_store_gives_the_same(answers):
