@@ -28,7 +28,7 @@ LOOKED_UP = {"docs/errors.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py holds this one to the code."""
 MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 925}
 """Words of the pages that are read first."""
-WHOLE = 54_500
+WHOLE = 55_500
 """Words of all pages that are written by hand, without the lists that are only looked up."""
 
 

@@ -211,15 +211,21 @@ class Store:
 
     @enduring
     def exchanges(self, exchange_ids: Iterable[int]) -> list[tuple[int, str, str]]:
-        """Return (id, request, response) of exchanges, canonical JSON both."""
-        table = table_of(Exchange)
-        query = sa.select(table.c.id, table.c.request, table.c.response)
+        """Return (id, request, response) of exchanges, canonical JSON both.
+
+        Raises:
+            DataError: an answer is not as it was stored.
+        """
+        query = f"SELECT id, {', '.join(ANSWER)}, digest, request FROM exchange WHERE id"
+        place = 1 + ANSWER.index("response")
         rows: list[tuple[int, str, str]] = []
         with translated(self.url), self.engine.connect() as connection:
             for some in batched(exchange_ids, LOOKUP):
-                found = connection.execute(query.where(table.c.id.in_(some))).all()
-                requests = unpack(connection, (request for _, request, _ in found))
-                rows.extend((i, q, r) for (i, _, r), q in zip(found, requests, strict=True))
+                found = rows_among(connection, query, some)
+                for number, *answer, digest, _ in found if not self.unproved else ():
+                    ensure_answer(number, answer, digest)
+                requests = unpack(connection, (row[-1] for row in found))
+                rows.extend((row[0], request, row[place]) for row, request in zip(found, requests, strict=True))
         return rows
 
     def add_exchanges(self, rows: Sequence[NewExchange], *, anew: Mapping[bytes, str] = NONE) -> dict[bytes, Found]:

@@ -92,14 +92,37 @@ def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: C
         DataError: the run is not as it was stored.
         StoreError: the store cannot be read.
     """
-    counts = trial_counts(store, run.id)
-    reader = reader_of(catalogue, run)
-    order = [name for name in reader.stages if name in counts] + sorted(counts.keys() - reader.stages.keys())
-    proof = RunProof(store, run)
-    built = Built(0, sum(counts.values()), time.monotonic())
-    table = _Table(folder)
-    failures = read_failures(store, run.id)
-    for name in order:
+    reader, proof, table = reader_of(catalogue, run), RunProof(store, run), _Table(folder)
+    built = Built(0, sum(trial_counts(store, run.id).values()), time.monotonic())
+
+    def told(rows: int) -> None:
+        built.done += rows
+        seen(built)
+
+    try:
+        _fill(table, _Source(store, run, reader, proof), told)
+        finish_proof(store, run.id, proof)
+    except BaseException:
+        table.discard()
+        raise
+    described = Description(table.rows, table.close(), time.monotonic() - built.started, reader.why, proof.problem)
+    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(described))
+
+
+class _Source(NamedTuple):
+    """What an index is made of."""
+
+    store: Store
+    run: RunRow
+    reader: Reader
+    proof: RunProof
+
+
+def _fill(table: _Table, source: _Source, told: Callable[[int], None]) -> None:
+    """Write all trials of a run, stage by stage; `told` is told how many at a time."""
+    store, run, reader, proof = source
+    counts, failures = trial_counts(store, run.id), read_failures(store, run.id)
+    for name in [name for name in reader.stages if name in counts] + sorted(counts.keys() - reader.stages.keys()):
         stage = reader.stages.get(name)
         reviewed = stage is not None and type(stage).review is not Stage.review
         kept: list[pl.DataFrame] = []
@@ -114,12 +137,13 @@ def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: C
                 kept.append(frame)
             else:
                 table.add(name, stage, frame)
+<<<<<<< HEAD
             seen(built)
+=======
+            told(trials.height)
+>>>>>>> proof
         if reviewed and stage is not None and kept:
             table.add(name, stage, stage.review(pl.concat(kept, how="diagonal_relaxed"), store.blob))
-    finish_proof(store, run.id, proof)
-    described = Description(table.rows, table.close(), time.monotonic() - built.started, reader.why, proof.problem)
-    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(described))
 
 
 class _Table:
@@ -169,6 +193,15 @@ class _Table:
             if name not in names:
                 writer.skip(frame.height)
         self.rows += frame.height
+
+    def discard(self) -> None:
+        """Close all files of an index that is given up."""
+        self._asked.discard()
+        self._said.discard()
+        for writer in self._writers.values():
+            writer.discard()
+        for file in self._rows.values():
+            file.close()
 
     def close(self) -> tuple[Described, ...]:
         self._asked.close()

@@ -53,6 +53,10 @@ class TextWriter:
         self._texts, self._size = [], 0
         self._parts += 1
 
+    def discard(self) -> None:
+        """Close the file of an index that is given up."""
+        self._numbers.close()
+
     def close(self) -> None:
         """Write what is left."""
         self._flush()

@@ -69,6 +69,11 @@ class Writer:
             self._files[kind] = self._paths[kind].with_suffix(".part").open("wb")
         self._files[kind].write(np.ascontiguousarray(values).tobytes())
 
+    def discard(self) -> None:
+        """Close the files of an index that is given up."""
+        for file in self._files.values():
+            file.close()
+
     def close(self) -> Described:
         """Settle the kind, write its arrays, and remove the others."""
         for file in self._files.values():

@@ -203,8 +203,8 @@ def test_store_that_has_one_is_warned_about(tmp_path):
             ["cache", "export", "--force"],
             ["score"],
         ],
-        # Its digest is that of the identity as it was: what is damaged is not exported.
-        "UPDATE model SET identity = json_set(identity, '$.settings.endpoint', ?)": [["cache", "verify"], ["score"]],
+        # Its digest is that of the identity as it was: what is damaged is neither exported nor scored.
+        "UPDATE model SET identity = json_set(identity, '$.settings.endpoint', ?)": [["cache", "verify"]],
     }
     for change, commands in changes.items():
         with sqlite3.connect(tmp_path / "prejudge.db") as store:

@@ -41,6 +41,7 @@ from prejudge.core.contracts.estimates import Measure
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
+from prejudge.core.store.evidence import seal
 from prejudge.testing import raises_code
 
 QUICK = CompareOptions(assignments={"paired-difference.resamples": 99})
@@ -204,6 +205,7 @@ def test_unfinished_run_is_told(comparing, run_study, store):
     with store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'interrupted' WHERE id = 2")
         connection.exec_driver_sql("DELETE FROM run_trial WHERE run_id = 2 AND ordinal = 9")
+        seal(connection, 2)
     done = compare(comparing, store, names, QUICK)
     assert any("other: This run is not complete" in note for note in done.notes)
     assert done.differences[0].estimate.missing.counts == {"absent": 1}

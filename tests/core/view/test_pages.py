@@ -213,6 +213,7 @@ def test_numbers_are_not_those_of_an_edited_file(catalogue, room, client, answer
     run = answered(n=8)
     scores = score(catalogue, room.store, run.name)
     write_output(scores, room.store, room.runs)
+    room.shelf.wait(run)
     page = client.get(run_url(run.name, "numbers")).text
     for path in (room.runs / run.name).glob("estimates.*"):
         frame = pl.DataFrame({"metric": ["mean_length"], "value": [987654.0]})
@@ -247,7 +248,7 @@ def test_unproved_room_marks_its_pages(room, client, answered):
     run = answered(n=8)
     with room.store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE exchange SET response = replace(response, 'Yes', 'Yeah')")
-    room.store.unproved = True
+    room.store.unproved = True  # as `--unproved` opens it
     room.shelf.wait(run)
     for parts in ((), ("numbers",), ("trial", 0)):
         assert "UNPROVED" in client.get(run_url(run.name, *parts)).text
