@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 UNEXPECTED = (
     ArithmeticError,
-    AssertionError,
     AttributeError,
     LookupError,
     RecursionError,
