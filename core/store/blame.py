@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 UNEXPECTED = (
     ArithmeticError,
-    AssertionError,
     AttributeError,
     LookupError,
     RecursionError,

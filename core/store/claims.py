@@ -10,9 +10,7 @@ finds out at its next claim or update, and registers again.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -25,11 +23,10 @@ from . import processes
 from .bulk import LOOKUP, batched, table_of
 from .engine import translated
 from .patience import Patience, enduring
-from .processes import clock, elapsed, host, lease, runs
+from .processes import clock, elapsed, horizon, host, lease, runs
 from .store import Found, Store
 from .tables import BatchItem, Claim, Worker
 
-LOG = logging.getLogger(__name__)
 BEAT_SECONDS = 5.0
 BATCH = -1
 """The owner of a key that a batch holds; no worker has this number."""
@@ -91,24 +88,17 @@ class Claims:
         self._living.add(self)
 
     def _watch_machines(self) -> None:
-        """Look at the workers of other machines until it is known whether they live: within a transaction none reports.
+        """Look at the workers of other machines until it is known whether they live; their clocks tell nothing here."""
 
-        Their clocks tell nothing here, see `processes.lease`.
-        """
-        told = False
-        while True:
+        def unknown() -> str | None:
             with translated(self._store.url), self._store.engine.connect() as connection:
-                rows = connection.execute(sa.select(table_of(Worker))).all()
-                if connection.dialect.name != "sqlite":
-                    return
-                elsewhere = [row for row in rows if processes.is_elsewhere(row.host)]
-                if all(self.lives(connection, self._store, row) is not None for row in elsewhere):
-                    return
-            if not told:
-                machine, seconds = elsewhere[0].host.split()[0], f"{processes.LEASE_SECONDS:.0f} s"
-                LOG.warning("looking for up to %s whether the machine %r still uses the store", seconds, machine)
-                told = True
-            time.sleep(processes.LOOK_SECONDS)
+                rows, since = connection.execute(sa.select(table_of(Worker))).all(), horizon(connection)
+            for row in rows:
+                if processes.is_elsewhere(row.host) and self.lives(self._store, row, since) is None:
+                    return f"the machine {row.host.split()[0]!r} still uses the store"
+            return None
+
+        processes.until_known(unknown)
 
     def _refuse_machines(self, connection: sa.Connection) -> None:
         if connection.dialect.name != "sqlite":
@@ -198,7 +188,8 @@ class Claims:
         """Return the workers, and those of them that are alive, as far as is known."""
         with translated(self._store.url), self._store.engine.connect() as connection:
             rows = connection.execute(sa.select(table_of(Worker))).all()
-            return rows, [row for row in rows if self.lives(connection, self._store, row) is not False]
+            since = horizon(connection)
+        return rows, [row for row in rows if self.lives(self._store, row, since) is not False]
 
     def _alive(self) -> Sequence[sa.Row[Any]]:
         return self._workers()[1]
@@ -222,18 +213,19 @@ class Claims:
 
     def _bury(self, connection: sa.Connection, but: int = 0) -> None:
         rows = connection.execute(sa.select(table_of(Worker))).all()
-        dead = [row.id for row in rows if row.id != but and self.lives(connection, self._store, row) is False]
+        since = horizon(connection)
+        dead = [row.id for row in rows if row.id != but and self.lives(self._store, row, since) is False]
         _forget(connection, dead)
 
     @classmethod
-    def lives(cls, connection: sa.Connection, store: Store, worker: sa.Row[Any]) -> bool | None:
+    def lives(cls, store: Store, worker: sa.Row[Any], since: float | None) -> bool | None:
         """Return whether the process of a row still runs, and was not halted for long; None if it is not known yet."""
         if worker.host == host():
             if worker.pid == os.getpid():
                 return any(c._id == worker.id and c._store.url == store.url for c in cls._living)
             if not runs(worker.pid):
                 return False
-        return lease(connection, (store.url, worker.host, worker.pid, worker.id), worker.seen)
+        return lease(since, (store.url, worker.host, worker.pid, worker.id), worker.seen)
 
     def _write(self, connection: sa.Connection, keys: Collection[bytes]) -> None:
         owners = _owners(connection, keys)
@@ -278,7 +270,7 @@ def is_alive(connection: sa.Connection, store: Store, worker: int) -> bool:
     """Return whether the process of a worker still runs."""
     table = table_of(Worker)
     row = connection.execute(sa.select(table).where(table.c.id == worker)).first()
-    return row is not None and Claims.lives(connection, store, row) is not False
+    return row is not None and Claims.lives(store, row, horizon(connection)) is not False
 
 
 def _forget(connection: sa.Connection, workers: Sequence[int]) -> None:

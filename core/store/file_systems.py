@@ -21,7 +21,7 @@ REMOTE_DRIVE = 4
 """What Windows calls a drive of another machine."""
 _MOUNTINFO = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+) ", re.MULTILINE)
 _MOUNT = re.compile(r"^.* on (.+) \(([^,)]+)", re.MULTILINE)
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def network_type(table: str, folder: str) -> str | None:
@@ -56,9 +56,9 @@ def network_type_of(path: Path) -> str | None:
 def warn_of_network(path: Path) -> None:
     """Warn, once for a store and command, if an SQLite file is on a network file system."""
     name = os.path.abspath(path)
-    if name in _told or multiprocessing.parent_process() is not None:
+    if name in _warned or multiprocessing.parent_process() is not None:
         return
-    _told.add(name)
+    _warned.add(name)
     if (kind := network_type_of(path)) is not None:
         LOG.warning("%s", describe_network(str(path), kind))
 

@@ -9,10 +9,8 @@ machine was started again, is free.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import secrets
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -23,7 +21,6 @@ from . import processes
 from .bulk import table_of
 from .tables import Holder, Run
 
-LOG = logging.getLogger(__name__)
 _living: set[str] = set()
 """Marks of the holders in this process: its id alone does not show whether a run of it has ended."""
 
@@ -89,30 +86,30 @@ def held(connection: sa.Connection) -> list[str]:
     """Return the names of the runs that a living process is at work on."""
     holder, run = table_of(Holder), table_of(Run)
     rows = connection.execute(sa.select(holder, run.c.name).join_from(holder, run)).all()
-    return [row.name for row in rows if _lives(connection, row) is not False]
+    since = processes.horizon(connection)
+    return [row.name for row in rows if _lives(row, since) is not False]
 
 
 def watch(
     reading: Callable[[], AbstractContextManager[sa.Connection]], wanted: Callable[[str], bool] = lambda _: True
 ) -> None:
-    """Look at the holders of runs until it is known which of them live; within a transaction nobody can report.
+    """Look at the holders of runs until it is known which of them live.
 
     Args:
         reading: gives a connection.
         wanted: which runs, by name.
     """
     holder, run = table_of(Holder), table_of(Run)
-    query, told = sa.select(holder, run.c.name).join_from(holder, run), False
-    while True:
+    query = sa.select(holder, run.c.name).join_from(holder, run)
+
+    def unknown() -> str | None:
         with reading() as connection:
             rows = [row for row in connection.execute(query) if wanted(row.name)]
-            if all(_lives(connection, row) is not None for row in rows):
-                return
-        if not told:
-            seconds = f"{processes.LEASE_SECONDS:.0f} s"
-            LOG.warning("looking for up to %s whether a process elsewhere is still at work on a run", seconds)
-            told = True
-        time.sleep(processes.LOOK_SECONDS)
+            since = processes.horizon(connection)
+        undecided = any(_lives(row, since) is None for row in rows)
+        return "a process elsewhere is still at work on a run" if undecided else None
+
+    processes.until_known(unknown)
 
 
 def ensure_free(connection: sa.Connection, run_id: int) -> None:
@@ -124,7 +121,7 @@ def ensure_free(connection: sa.Connection, run_id: int) -> None:
     holder, run = table_of(Holder), table_of(Run)
     query = sa.select(holder, run.c.name).join_from(holder, run).where(holder.c.run_id == run_id)
     found = connection.execute(query).first()
-    if found is None or _lives(connection, found) is False:
+    if found is None or _lives(found, processes.horizon(connection)) is False:
         return
     if found.host == _here():
         who, mend = f"process {found.pid} of this machine", "Wait until it ends, or stop it with Ctrl-C."
@@ -134,7 +131,7 @@ def ensure_free(connection: sa.Connection, run_id: int) -> None:
     raise StoreError(f"{who} is at work on the run {found.name}. {mend}", code="run.running", pid=found.pid)
 
 
-def _lives(connection: sa.Connection, holder: sa.Row[tuple[object, ...]]) -> bool | None:
+def _lives(holder: sa.Row[tuple[object, ...]], since: float | None) -> bool | None:
     """Return whether the process of a holder lives; None if it is not known yet."""
     if holder.host == _here():
         if holder.mark in _living:
@@ -144,7 +141,7 @@ def _lives(connection: sa.Connection, holder: sa.Row[tuple[object, ...]]) -> boo
             return False
         if born and holder.born:
             return bool(born == holder.born)
-    return processes.lease(connection, holder.mark, holder.seen)
+    return processes.lease(since, holder.mark, holder.seen)
 
 
 def _here() -> str:

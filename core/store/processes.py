@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from . import server
 
+LOG = logging.getLogger(__name__)
 LEASE_SECONDS = 20.0
 """Seconds without an update after which a process of another machine is considered dead."""
 LOOK_SECONDS = 0.2
@@ -85,25 +87,44 @@ def elapsed() -> float:
     return time.clock_gettime(_ELAPSED) if _ELAPSED is not None else time.monotonic()
 
 
-def lease(connection: sa.Connection, name: Hashable, seen: float) -> bool | None:
-    """Return whether a process whose last sign of life is `seen` has reported within the lease; None: not known yet.
+def horizon(connection: sa.Connection) -> float | None:
+    """Return the time before which a last sign of life is too old: a server's; None in a file, which has no clock."""
+    return None if connection.dialect.name == "sqlite" else server.horizon(connection, LEASE_SECONDS)
 
-    A server has one clock for all. The clocks of processes that share a file need not agree, so there a sign is fresh
-    from when this process first sees it: None until it changes for the first time, or until the lease has passed.
+
+def lease(since: float | None, name: Hashable, seen: float) -> bool | None:
+    """Return whether a process has reported within the lease; None: it is not known yet.
+
+    The clocks of processes that share a file need not agree, so there a sign of life is fresh from when this process
+    first sees it: None until it changes for the first time, or until the lease has passed.
 
     Args:
-        connection: a connection to the store.
+        since: the horizon of the store.
         name: what tells this process from all others.
         seen: its last sign of life, as the store has it.
     """
-    if connection.dialect.name != "sqlite":
-        return seen >= server.horizon(connection, LEASE_SECONDS)
+    if since is not None:
+        return seen >= since
     sign = _signs.setdefault(name, _Sign(seen, elapsed(), False))
     if sign.seen != seen:
         sign = _signs[name] = _Sign(seen, elapsed(), True)
     if elapsed() - sign.since > LEASE_SECONDS:
         return False
     return True if sign.changed else None
+
+
+def until_known(unknown: Callable[[], str | None]) -> None:
+    """Wait until it is known which processes live, for no longer than a lease, and say so if that takes a moment.
+
+    Args:
+        unknown: returns what is not known yet, in words. No transaction may be open after it: nobody could report.
+    """
+    announced = False
+    while (question := unknown()) is not None:
+        if not announced:
+            LOG.warning("looking for up to %.0f s whether %s", LEASE_SECONDS, question)
+            announced = True
+        time.sleep(LOOK_SECONDS)
 
 
 def clock(connection: sa.Connection) -> float:

@@ -62,7 +62,7 @@ def test_folder_of_this_test_is_looked_up(tmp_path):
 def on_nfs(monkeypatch):
     monkeypatch.setattr(file_systems, "network_type_of", lambda path: "nfs4")
     monkeypatch.setattr("prejudge.core.doctor.installation.network_type_of", lambda path: "nfs4")
-    monkeypatch.setattr(file_systems, "_told", set())
+    monkeypatch.setattr(file_systems, "_warned", set())
 
 
 def test_user_is_warned_once(on_nfs, tmp_path, caplog):

@@ -111,7 +111,7 @@ def test_holder_elsewhere_lives_as_long_as_it_reports(store, place, other, here,
         changed(store, seen=now + clock + len(reported))
 
     with monkeypatch.context() as patched:
-        patched.setattr(holders.time, "sleep", report)
+        patched.setattr(processes.time, "sleep", report)
         with Store(place) as second, raises_code(StoreError, "run.running", "another machine", "try again in"):
             second.begin_run("r", "s", b"{}")
     assert len(reported) == (1 if file else 0)
@@ -126,7 +126,7 @@ def test_holder_elsewhere_lives_as_long_as_it_reports(store, place, other, here,
 def test_other_run_is_not_waited_for(store, other, monkeypatch):
     begun(store)
     changed(store, host="elsewhere")
-    monkeypatch.setattr(holders.time, "sleep", lambda _: pytest.fail("it waits"))
+    monkeypatch.setattr(processes.time, "sleep", lambda _: pytest.fail("it waits"))
     begun(store, "another")
 
 

@@ -242,7 +242,7 @@ def test_machines_share_a_server_but_no_file(place, monkeypatch, other):
             with store.engine.begin() as connection:
                 connection.exec_driver_sql("UPDATE worker SET seen = seen + 1")
 
-        monkeypatch.setattr("prejudge.core.store.claims.time.sleep", beat)
+        monkeypatch.setattr("prejudge.core.store.processes.time.sleep", beat)
         with pytest.raises(StoreError) as caught:
             one.join()
         assert caught.value.code == "store.machines" and caught.value.fields["machine"] == "b"
