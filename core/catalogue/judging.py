@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -114,11 +114,18 @@ class Judge:
         if own.settings:
             yield from self._of_other_packages(own.settings)
             yield from self._like(own.like, own.settings)
-        named = [*study.roles.items(), *own.roles.items(), *own.trained.roles.items()]
-        named += [("calibration.real", model) for model in own.real]
-        named += [(name, str(model)) for name, model in choices if name.startswith(ROLE)]
-        for role, model in named:
-            yield from (_asked(effect, model, role.removeprefix(ROLE)) for effect in self.named(model))
+        for role, model in _models_of(study):
+            yield from (_asked(effect, model, role) for effect in self.named(model))
+
+    def study_file(self, study: StudyEntry, offered: Container[str]) -> Iterator[OptionEffect]:
+        """Yield what a study file that the user named may not do: it is data, and runs no code.
+
+        It may name models of the registry and `ADAPTER:MODEL`, and functions for data that plugins `offered`.
+        """
+        if (target := study.calibration.trained.data) and target not in offered:
+            yield OptionEffect("code", "calibration.trained.data", target, f"calls the function {target!r}")
+        for role, model in _models_of(study):
+            yield from (_asked(effect, model, role) for effect in self.recorded(model) if effect.kind != "file")
 
     def options(
         self, probe: str, metrics: Mapping[str, Mapping[str, Any]], chosen: Mapping[str, Any]
@@ -229,6 +236,16 @@ class Judge:
             return True  # a link to itself
         except (OSError, ValueError):
             return bool(Path(value).anchor)  # no path at all, such as a long text
+
+
+def _models_of(study: StudyEntry) -> Iterator[tuple[str, str]]:
+    """Yield the models that a study names, each with its role."""
+    own = study.calibration
+    yield from (*study.roles.items(), *own.roles.items(), *own.trained.roles.items())
+    yield from (("calibration.real", model) for model in own.real)
+    for name, models in study.multiverse.choices.items():
+        if name.startswith(ROLE):
+            yield from ((name.removeprefix(ROLE), str(model)) for model in models)
 
 
 def _known(options: type[msgspec.Struct], settings: Mapping[str, Any]) -> dict[str, Any]:

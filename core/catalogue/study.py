@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -16,6 +17,7 @@ from ..contracts.records import Generate, Request
 from ..contracts.secrets import looks_secret, secret_place
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
+from .judging import Judge
 from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
 from .material import Material, describe, paths_in
 from .plugins import Plugins
@@ -228,17 +230,18 @@ class Catalogue:
         Raises:
             DataError: the study file cannot be used.
             UnknownNameError: it has an unknown key, or names an unknown probe or metric.
-            UsageError: it names a function that would be called, or nothing answers one of its questions.
+            UsageError: it names code, a secret or an address, or nothing answers one of its questions.
         """
         if not is_study_file(name):
             return name
         own, entry = read_study_file(name)
         offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
-        if (target := entry.calibration.trained.data) and target not in offered:
+        judge = Judge(Path.cwd(), self.plugins, self.registry.models)
+        if effect := next(judge.study_file(entry, offered), None):
             raise UsageError(
-                f"{name}: calibration.trained.data names the function {target!r}, and a study file runs no code. Offer "
-                "the study from a package, as a plugin.",
-                code="study.code",
+                f"{name} {effect.sentence}, which a study file may not: it is data. Name a model by --model ROLE=NAME "
+                "or in a registry, and offer a study with functions from a package.",
+                code="study.effects",
             )
         ensure_questions(self.plugins, entry)
         self.registry.studies[own] = entry

@@ -202,7 +202,7 @@ def allowed_entries(candidate: Candidate) -> tuple[Registry, list[Want]]:
     wants = wants_of(candidate)
     if any(not want.entry for want in wants):
         return Registry(), wants
-    own, left_out = candidate.settled, {(want.table, want.entry) for want in wants}
+    own, left_out = candidate.own, {(want.table, want.entry) for want in wants}
     for name, study in own.studies.items():
         used = [("probe", study.probe), *(("metric", metric) for metric in study.metrics)]
         used += [("model", split_name(model)[0]) for model in study.roles.values()]
@@ -214,7 +214,8 @@ def allowed_entries(candidate: Candidate) -> tuple[Registry, list[Want]]:
         table: {name: entry for name, entry in getattr(own, table).items() if (kind, name) not in left_out}
         for table, kind in SINGULAR.items()
     }
-    return Registry(**kept), wants
+    # Paths are made absolute last: that imports the packages which they name.
+    return settled(Registry(**kept), candidate.path.resolve().parent), wants
 
 
 def ensure_hub_name(name: str, entry: ModelEntry) -> None:

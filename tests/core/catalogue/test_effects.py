@@ -209,10 +209,30 @@ def test_study_file_that_names_a_function_is_refused(tmp_path, monkeypatch):
     study = 'name = "s"\nprobe = "subtle"\n[metrics.subtle]\n[calibration.trained]\ndata = {}\n'
     for target in ("os:system", "prejudge.core.catalogue.trust:os.system"):
         Path("s.toml").write_text(study.format(json.dumps(target)))
-        with raises_code(UsageError, "study.code"):
+        with raises_code(UsageError, "study.effects"):
             Catalogue.load().adopt("s.toml")
     Path("s.toml").write_text(study.format('"prejudge.adapters.reference.items:faces"'))
     assert Catalogue.load().adopt("s.toml") == "s"
+
+
+@pytest.mark.parametrize(
+    ("model", "refused"),
+    [
+        ("gpt-4o", False),
+        ("openai:gpt-4o", False),
+        ("simulated-fair[seed=3]", False),
+        ("hf-causal:org/name[trust_remote_code=true]", True),
+        ('openai:m[base_url=\\"http://evil.example\\",api_key_env=\\"HOME\\"]', True),
+    ],
+)
+def test_study_file_names_models_without_keys_addresses_and_code(tmp_path, monkeypatch, model, refused):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(f'name = "s"\nprobe = "subtle"\n[metrics.subtle]\n[roles]\nsubject = "{model}"\n')
+    if refused:
+        with raises_code(UsageError, "study.effects"):
+            Catalogue.load().adopt("s.toml")
+    else:
+        assert Catalogue.load().adopt("s.toml") == "s"
 
 
 def test_list_leaves_out_what_is_not_trusted_and_says_why(tmp_path, monkeypatch):

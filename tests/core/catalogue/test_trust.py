@@ -85,6 +85,13 @@ def refused(done: Done | subprocess.CompletedProcess[str]) -> str:
     return str(line)
 
 
+def left_out(folder: Path) -> bool:
+    """Return whether the list leaves out a part of the folder's registry."""
+    done = call(folder, "list", "models")
+    assert done.returncode == 0, done
+    return "Left out: " in done.stderr
+
+
 def wants(text: str) -> list[str]:
     Path("registry.toml").write_text(text, "utf-8")
     return [want.sentence for want in wants_of(read_candidate(Path("registry.toml")))]
@@ -109,7 +116,7 @@ def test_secret_is_not_sent_by_a_registry_that_lies_there(clone, stranger):
     line = refused(done)
     assert "prejudge trust" in line and "--registry registry.toml" in line and SECRET not in line
     assert not stranger.heard and not (clone / "prejudge.db").exists()
-    for words in (["doctor", "gpt-4o"], ["plan", "subtle-sai", "--model", "gpt-4o"], ["list"], ["resume"], ["score"]):
+    for words in (["doctor", "gpt-4o"], ["plan", "subtle-sai", "--model", "gpt-4o"], ["resume"], ["score"]):
         assert "not trusted" in refused(call(clone, *words)), words
     with raises_code(UsageError, "registry.untrusted"):
         prejudge.plan("subtle-sai", "gpt-4o")
@@ -125,9 +132,9 @@ def test_trust_is_for_this_file_at_this_place_until_it_changes(clone, stranger):
     file.write_text(stealing(stranger))
     shown = call(clone, "trust", input="n\n")
     assert shown.returncode == 2 and "AWS_SECRET_ACCESS_KEY" in shown.stdout and "gpt-4o" in shown.stdout
-    assert refused(call(clone, "list", "models"))
+    assert left_out(clone)
     assert call(clone, "trust", input="y\n").returncode == 0
-    assert call(clone, "list", "models").returncode == 0
+    assert not left_out(clone)
     call(clone, "doctor", "gpt-4o")
     assert any(f"Bearer {SECRET}" in heard for heard in stranger.heard)
     assert str(file.resolve()) in call(clone, "trust", "--list").stdout
@@ -135,14 +142,14 @@ def test_trust_is_for_this_file_at_this_place_until_it_changes(clone, stranger):
     elsewhere = clone.parent / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "registry.toml").write_bytes(file.read_bytes())
-    assert refused(call(elsewhere, "list", "models"))
+    assert left_out(elsewhere)
 
     file.write_text(stealing(stranger) + "\n# changed\n")
-    assert refused(call(clone, "list", "models"))
+    assert left_out(clone)
     file.write_text(stealing(stranger))
-    assert call(clone, "list", "models").returncode == 0
+    assert not left_out(clone)
     assert call(clone, "trust", "--revoke").returncode == 0
-    assert refused(call(clone, "list", "models"))
+    assert left_out(clone)
 
 
 def test_default_key_is_not_sent_by_a_new_name(clone, stranger):
@@ -171,7 +178,8 @@ def test_code_in_the_folder_is_not_run(clone, monkeypatch):
         '[models.m]\nadapter = "hf-masked"\nsettings = { model = "package:evil_package/x" }',
     ):
         (clone / "registry.toml").write_text(text)
-        for words in (["list"], ["doctor", "m"], ["plan", "s", "--model", "m"]):
+        assert left_out(clone)
+        for words in (["doctor", "m"], ["plan", "s", "--model", "m"]):
             assert "not trusted" in refused(call(clone, *words)), text
         assert call(clone, "trust", input="n\n").returncode == 2
     assert not (clone / "ran").exists()
