@@ -93,7 +93,9 @@ def faults(folder: Path, lines: Iterable[tuple[str, ...]], encoding: str) -> lis
     """Return the command lines that end in a traceback, or with an exit code that is none of ours."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.view.serve.serve", lambda app, ready, **_: ready("http://here", None))
+        patch.setattr(
+            "prejudge.core.view.serve.serve", lambda app, port, landing, ready, **_: ready("http://here", None)
+        )
         for words in lines:
             done = call(folder, *words, encoding=encoding)
             if done.returncode not in range(6) or ("Traceback" in done.stderr and "--debug" not in words):
