@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import MissingExtraError, UsageError
 from ..store import Store, get_run
 from .completing import complete_run
+from .ending import ended_gently
 from .outlet import echo
 from .shared import ensure_there, registry_option, runs_option, store_option, unproved_option
 
@@ -78,7 +78,10 @@ def view(
     def ready(link: str, _: object) -> None:
         echo("Open this link; it works once:", link, "Ctrl-C ends.")
 
-    show = partial(serve, port=port, ready=ready, browser=opened)
+    def show(app: Any, landing: str) -> None:
+        with ended_gently():
+            serve(app, port, landing, ready, browser=opened)
+
     if labelled is not None:
         folder = Path(labelled).resolve()
         sample = sample_of(folder.parent, folder.name)

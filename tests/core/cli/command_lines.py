@@ -91,14 +91,16 @@ def names_of(folder: Path) -> list[str]:
 
 def faults(folder: Path, lines: Iterable[tuple[str, ...]], encoding: str) -> list[str]:
     """Return the command lines that end in a traceback, or with an exit code that is none of ours."""
-    found = []
+    broken = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.view.serve.serve", lambda app, ready, **_: ready("http://here", None))
+        patch.setattr(
+            "prejudge.core.view.serve.serve", lambda app, port, landing, ready, **_: ready("http://here", None)
+        )
         for words in lines:
             done = call(folder, *words, encoding=encoding)
             if done.returncode not in range(6) or ("Traceback" in done.stderr and "--debug" not in words):
-                found.append(f"{encoding}: {words}: {done.returncode}\n{done.stderr}")
-    return found
+                broken.append(f"{encoding}: {words}: {done.returncode}\n{done.stderr}")
+    return broken
 
 
 def typical(runs: list[str]) -> list[tuple[str, ...]]:

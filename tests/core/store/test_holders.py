@@ -178,7 +178,7 @@ def test_holder_reports_while_it_works(catalogue, store, monkeypatch):
 
 def test_run_with_fewer_recorded_trials_than_planned_is_not_finished(run_study, catalogue, store, monkeypatch):
     add = store.add_trials
-    monkeypatch.setattr(store, "add_trials", lambda rows: add(rows[:-3]))
+    monkeypatch.setattr(store, "add_trials", lambda rows, **how: add(rows[:-3], **how))
     with raises_code(HaltedError, "run.incomplete", "7 of 10"):
         run_study(n=10)
     run = get_run(store, "latest")
