@@ -52,7 +52,6 @@ CASES = [
     ("subtle-sai", "subtle", ("delta_PL", "delta_NL"), "simulated-fair", {"quick": True}),
     ("subtle-sai", "subtle", ("delta_PL", "delta_NL"), "simulated-biased", {"limit": 300}),
     ("subtle-asa", "subtle", ("delta_PL", "delta_NL"), "simulated-fair", {"per_cell": 20}),
-    ("bistereo-nli", "bistereo-nli", ("halo", "horn"), "simulated-fair", {"quick": True}),
 ]
 
 
