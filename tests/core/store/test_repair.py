@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from fakes import FakeModel, ask, text_of
 
-from prejudge.core.contracts.errors import PermanentError
+from prejudge.core.contracts.errors import DataError, PermanentError
 from prejudge.core.contracts.records import Generation, Image, Message, Text
 from prejudge.core.report.card import model_card
 from prejudge.core.scoring.score import score
@@ -17,6 +17,7 @@ from prejudge.core.store.checks import Checks
 from prejudge.core.store.merge import merge
 from prejudge.core.store.repair import damage_words, repair
 from prejudge.core.store.unbundle import Bundle, import_bundle
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
 LONG = "a text that many requests repeat, so that it is stored once, " * 2
@@ -110,8 +111,11 @@ def test_what_the_source_lacks_is_marked_and_told(made, tmp_path, catalogue, run
         change(made, "UPDATE exchange SET response = replace(response, 'said 1', 'said 7')")
         done = repair(made, [source])
     assert [problem.row for problem in done.left] == [2]
+    with raises_code(DataError, "store.row-damaged"):
+        score(catalogue, made, "r")
+    made.unproved = True
     scores = score(catalogue, made, "r")
-    assert warnings_of(scores)[0].startswith("DAMAGED: 1 of its answers") and "DAMAGED" in model_card(scores)
+    assert warnings_of(scores)[1].startswith("DAMAGED: 1 of its answers") and "DAMAGED" in model_card(scores)
     other, _ = run_study(n=1, name="other")
     assert damage_words(made, get_run(made, other).id) == "", "it does not use the damaged answer"
     again, _ = run_study(n=5, name="again")
@@ -120,8 +124,11 @@ def test_what_the_source_lacks_is_marked_and_told(made, tmp_path, catalogue, run
 
 def test_marks_go_when_it_is_repaired(made, source, catalogue):
     change(made, "UPDATE run_trial SET factors = '{}' WHERE ordinal = 1")
-    assert repair(made, []).left and "DAMAGED" in warnings_of(score(catalogue, made, "r"))[0]
+    made.unproved = True
+    assert repair(made, []).left and "DAMAGED" in warnings_of(score(catalogue, made, "r"))[1]
+    made.unproved = False
     assert not repair(made, [source]).left and not damage_words(made, get_run(made, "r").id)
+    assert score(catalogue, made, "r").manifest.head
 
 
 def test_damaged_source_gives_only_what_verifies(made, source):
