@@ -127,7 +127,7 @@ def _fill(table: _Table, source: _Source, told: Callable[[int], None]) -> None:
         reviewed = stage is not None and type(stage).review is not Stage.review
         kept: list[pl.DataFrame] = []
         for trials, requests in _parts(store, run.id, name, proof):
-            built.done += trials.height
+            rows = trials.height
             if run.state in UNFINISHED:
                 asked = were_asked(trials, failures)
                 trials, requests = trials.filter(asked), list(compress(requests, asked))
@@ -137,11 +137,7 @@ def _fill(table: _Table, source: _Source, told: Callable[[int], None]) -> None:
                 kept.append(frame)
             else:
                 table.add(name, stage, frame)
-<<<<<<< HEAD
-            seen(built)
-=======
-            told(trials.height)
->>>>>>> proof
+            told(rows)
         if reviewed and stage is not None and kept:
             table.add(name, stage, stage.review(pl.concat(kept, how="diagonal_relaxed"), store.blob))
 
