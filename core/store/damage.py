@@ -17,8 +17,8 @@ UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError, RecursionErr
 def damaged(what: str, problem: str) -> DataError:
     """Return the error of a damaged row of a store."""
     mend = (
-        "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them; `--unproved` "
-        "shows the numbers with a mark."
+        "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them; "
+        "`prejudge score --unproved` shows the numbers with a mark."
     )
     return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
 

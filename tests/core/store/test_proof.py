@@ -45,6 +45,7 @@ INDEPENDENT = {
         for table in ("worker", "claim", "holder", "batch", "batch_item")
     },
     "migration.*": "it says which schema the store has",
+    "signature.*": "it says who vouches for a head, which `cache verify --signed-by` checks",
     "damage.*": "it has what `cache repair` found; whatever it says, the rows are checked",
 }
 """Columns, and tables, on which no number depends, with the reason."""
