@@ -144,7 +144,8 @@ def test_report_runs_apart(client, room, answered):
     from prejudge.core.scoring.score import score
 
     write_output(score(room.catalogue, room.store, run.name), room.store, room.runs)
-    assert 'sandbox="allow-scripts"' in client.get(run_url(run.name, "report")).text
+    page = client.get(run_url(run.name, "report")).text
+    assert 'sandbox="allow-scripts"' in page and "not checked" in page
     policy = client.get(run_url(run.name, "report", "page")).headers["content-security-policy"]
     assert policy.startswith("sandbox") and "allow-same-origin" not in policy and "default-src 'none'" in policy
 
