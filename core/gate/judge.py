@@ -15,6 +15,7 @@ from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
+from ..engine.observations import UNFINISHED
 from ..report.text import group_words
 from ..scoring.score import Scores, score, unproved_words
 from ..store import Store, get_run
@@ -170,7 +171,10 @@ def _outcomes(scores: Scores, rule: Rule, baselines: Baselines, followed: Sequen
     named = [e for e in every if matches(e.metric, rule.metric)]
     found = selected(rule, named)
     if not found:
-        yield _nothing(rule, every, named)
+        nothing = _nothing(rule, every, named)
+        # Of a part of the answers a measure may have no number that all of them give.
+        unfinished = scores.run.state in UNFINISHED
+        yield msgspec.structs.replace(nothing, state=State.OPEN, more=None) if unfinished else nothing
     for estimate in found:
         difference = baselines.get(rule.baseline, {}).get(key_of(estimate.metric, estimate.group))
         own = check_estimate(rule, estimate, difference)

@@ -22,7 +22,7 @@ from prejudge.adapters.reference.items import tuples
 from prejudge.core.calibration.brief import Made
 from prejudge.core.calibration.by_command import differing
 from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
-from prejudge.core.calibration.certify import digests_of, options_of, present_certificate
+from prejudge.core.calibration.certify import design_of, digests_of, options_of, present_certificate
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
 from prejudge.core.calibration.page import page
 from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
@@ -30,7 +30,7 @@ from prejudge.core.calibration.real import Trained, conduct_real, real_groups
 from prejudge.core.calibration.summary import short_verdict, verdict
 from prejudge.core.catalogue.certificate_records import Certificate, Group, Rate
 from prejudge.core.catalogue.certificates import confused, read_certificate, state_of
-from prejudge.core.catalogue.digests import digest_of_module
+from prejudge.core.catalogue.digests import FOLDER, digest_of_module
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.registry import TrainedDesign
 from prejudge.core.catalogue.study import Catalogue
@@ -675,18 +675,33 @@ def test_a_record_of_trained_models_of_another_design_is_refused(tmp_path: Path)
         Journal(tmp_path / "j.jsonl", other.opening({}))
 
 
-def test_trained_models_are_added_to_a_certificate_which_is_else_as_it_was(tmp_path: Path) -> None:
+@pytest.fixture
+def renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificate:
+    """Return a certificate of the present code that the user has: that of the package, which may be older."""
+    monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
+    stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
     installed = read_certificate(ROOT / "probes" / "bistereo" / "certificates" / "bistereo-tuples.json")
+    present = {"digests": digests_of(stated), "design": design_of(stated), "options": options_of(stated)}
+    folder = tmp_path / "config" / FOLDER
+    folder.mkdir(parents=True)
+    (folder / "bistereo-tuples.json").write_bytes(msgspec.json.encode(replace(installed, **present)))
+    return read_certificate(folder / "bistereo-tuples.json")
+
+
+def test_trained_models_are_added_to_a_certificate_which_is_else_as_it_was(
+    tmp_path: Path, renewed: Certificate
+) -> None:
     words = ["calibrate", "bistereo-tuples", "--trained-only"]
     done = call(tmp_path, *words, "--real", "2")
     assert done.returncode == 0, done.stderr
     made = read_certificate(tmp_path / "calibration" / "bistereo-tuples.json")
-    assert [group.studies for group in made.real] == [2] * len(installed.real)
-    assert made == replace(installed, real=made.real, seconds=made.seconds) and made.seconds > installed.seconds
+    assert [group.studies for group in made.real] == [2] * len(renewed.real)
+    assert made == replace(renewed, real=made.real, seconds=made.seconds) and made.seconds > renewed.seconds
     other = call(tmp_path, *words, "--out", "other", "--set", "bistereo-tuples.resamples=98")
     assert other.returncode == 2 and not (tmp_path / "other").exists(), "it made studies of another design"
 
 
+@pytest.mark.usefixtures("renewed")
 def test_a_certificate_of_another_design_or_code_gets_no_trained_models(campaign: Campaign) -> None:
     stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
     digests = digests_of(stated)

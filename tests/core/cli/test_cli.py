@@ -22,6 +22,7 @@ from prejudge.core.store import Store, get_run, statistics
 from prejudge.testing import raises_code
 
 from ...command import call
+from ...forging import reseal
 
 PREJUDGE = [sys.executable, "-m", "prejudge.core.cli"]
 TRIALS = 1800
@@ -254,14 +255,17 @@ def test_killed_run_names_its_store(monkeypatch, tmp_path, capsys):
     small = ["--set", "per_cell=1", "--store", "own.db", "-q"]
     cli.main(["run", "bistereo-pairs", "--model", "simulated-fair", *small], standalone_mode=False)
     with sqlite3.connect("own.db") as connection:
+        connection.execute("UPDATE run SET state = 'running', finished = NULL")
         connection.execute("DELETE FROM run_trial WHERE ordinal = 0")
     connection.close()
+    reseal("own.db")
     cli.main(["score", "--store", "own.db"], standalone_mode=False)
     (folder,) = Path("runs").iterdir()
     assert f"prejudge resume {folder.name} --store own.db" in " ".join(capsys.readouterr().out.split())
     with sqlite3.connect("own.db") as connection:
         connection.execute("DELETE FROM run_trial")
     connection.close()
+    reseal("own.db")
     with raises_code(UsageError, "run.incomplete", folder.name, "--store own.db"):
         cli.main(["score", "--store", "own.db"], standalone_mode=False)
 

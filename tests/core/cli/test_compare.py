@@ -168,7 +168,7 @@ def test_export_and_gate_go_by_the_options_of_the_run_and_say_so(prejudge, runs,
     assert set(pl.read_csv(tmp_path / "e.csv")["level"].drop_nulls()) == {0.95}
 
 
-def test_gate_on_a_run_that_recorded_nothing_fails_with_its_summaries(prejudge, runs, place, tmp_path):
+def test_gate_on_a_run_of_few_answers_fails_with_its_summaries(prejudge, runs, place, tmp_path):
     (place / "policy.toml").write_text(POLICY)
     own = ["--store", str(tmp_path / "s.db")]
     words = ["--model", "simulated-fair", "--max-requests", "10", "--set", "per_cell=4", "-q"]
@@ -177,9 +177,9 @@ def test_gate_on_a_run_that_recorded_nothing_fails_with_its_summaries(prejudge, 
     done = prejudge("gate", "--policy", "policy.toml", *files, *own)
     assert done.returncode == 1
     found = ElementTree.parse(tmp_path / "g.xml").getroot()
-    assert int(found.get("failures")) == 3
-    assert [one.get("type") for one in found.iter("failure")] == ["policy", "not-enough-data", "policy"]
-    assert "0 of 144 answers are recorded" in (tmp_path / "g.md").read_text()
+    assert int(found.get("failures")) == 2
+    assert [one.get("type") for one in found.iter("failure")] == ["policy", "not-enough-data"]
+    assert "10 of 144 answers are recorded" in (tmp_path / "g.md").read_text()
 
 
 def test_card_is_written_into_the_folder_of_the_run(prejudge, runs, place):

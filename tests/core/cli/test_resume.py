@@ -164,5 +164,7 @@ def test_resume_after_the_machine_was_started_again(start, place):
         # Another boot, in which the process id belongs to a process that lives.
         connection.execute("UPDATE holder SET host = 'before', pid = ?, seen = seen - 60", (os.getpid(),))
         connection.commit()
-    assert ended(start("resume")) == (0, [])
+    # Another boot of this machine and another machine look alike: the run may be another's, and is watched for a while.
+    code, lines = ended(start("resume"))
+    assert code == 0 and all("a process elsewhere" in line for line in lines)
     ensure_whole(place)
