@@ -163,7 +163,7 @@ TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
         (True, Forecast(3.0, 9.0, 5466), "may be enough"),
         (True, Forecast(7.0, 9.0, 5466), "expected to be too small"),
         (True, Forecast(7.0, 190.0, 5466), "7 percentage points at best"),
-        (True, Forecast(150.0, 190.0, 5466), "however large it is"),
+        (True, Forecast(150.0, 190.0, 5466), "not expected to find even the largest possible difference"),
         (True, None, "it takes about 2,462 templates (now 60) or 700 words (now 9)"),
         (False, None, "The whole study, which was asked, has 60 templates and 9 words: it cannot decide this"),
     ],
