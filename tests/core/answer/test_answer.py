@@ -149,7 +149,7 @@ def test_need_is_told_by_facet_or_by_all():
     both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
     assert "4.2 times as many templates (now 60) and words (now 119)" in both
     far = in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, small=True)
-    assert "not find a true difference with 80 % power" in far
+    assert "finds no difference with 80 % power" in far
 
 
 TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
