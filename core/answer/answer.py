@@ -15,7 +15,7 @@ from .records import Answer, Reply
 from .replies import Asked, also_judged, asked_of, questions_over, reply_of, rows_of
 
 PRELIMINARY = (
-    "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, in no random order. "
+    "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, and not in random order. "
     "The verdicts may change."
 )
 NOT_BEGUN = "The run is not complete: nothing of the stage {stage!r} was asked."

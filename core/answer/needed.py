@@ -169,7 +169,7 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tupl
         return [], None
     _, options = scores.metrics[name]
     units = _among(_once(scores, name, _units_of), measure, wanted)
-    if units is None or units.is_empty():
+    if units is None or units.is_empty() or not _distinguish(units, wanted, scores.asked.columns):
         return [], None
     smallest = scores.smallest()()
     alpha = {"alpha": float(getattr(options, "alpha", ALPHA))}
@@ -208,6 +208,12 @@ def _among(units: pl.DataFrame | None, measure: str, groups: Sequence[Mapping[st
         return None
     factors = [column for column in units.columns if column not in KNOWN]
     return units.filter(pl.col("metric") == measure, pl.any_horizontal(_within(factors, group) for group in groups))
+
+
+def _distinguish(units: pl.DataFrame, groups: Sequence[Mapping[str, Any]], factors: Sequence[str]) -> bool:
+    """Say whether the units differ by each factor of the trials that a group names; else they are those of more."""
+    restricting = {name for group in groups for name in group if name in factors}
+    return all(name in units.columns and units[name].null_count() < units.height for name in restricting)
 
 
 def _within_group(units: pl.DataFrame, group: Mapping[str, Any]) -> pl.DataFrame:
@@ -324,7 +330,7 @@ def _expected(forecast: Forecast, of: Estimate, target: float, aim: str) -> str:
     """Return what the whole study is expected to find, and whether that is enough."""
     whole = f"the whole study ({counted(forecast.questions, 'question')})"
     if forecast.low >= _reach(of):
-        finds = "is not expected to find a difference with 80 % power, however large it is"
+        finds = "is not expected to find even the largest possible difference with 80 % power"
     elif forecast.high >= _reach(of):
         finds = f"is expected to find differences of {distance(of, forecast.low)} at best, with 80 % power"
     else:
@@ -350,7 +356,7 @@ def _finds(need: Need, of: Estimate) -> str:
     if need.detectable is None:
         return ""
     if need.detectable >= _reach(of):
-        return "A run of this size does not find a true difference with 80 % power, however large it is."
+        return "A run of this size finds no difference with 80 % power, not even the largest possible one."
     return f"A run of this size finds a true difference of {distance(of, need.detectable)} or more with 80 % power."
 
 

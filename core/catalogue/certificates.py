@@ -35,7 +35,7 @@ DESIGNS: Mapping[State, str] = {
     "certified": "This design",
     "certified at another size": "At the size that it was calibrated at, this design",
     "certified for other options": "With the options that it was calibrated with, this study",
-    "older than the code": "Before its code changed, this study",
+    "older than the code": "An earlier version of this study",
 }
 """What a finding of a certificate is said of, in a run of each state."""
 WORST = 3

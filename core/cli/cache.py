@@ -13,6 +13,7 @@ from zipfile import is_zipfile
 import click
 from rich.table import Table
 
+from ..contracts.words import counted
 from ..store import Store, exchanges_by_model, get_run, statistics
 from ..store.batches import Batches
 from ..store.checks import Checks, secrets_in
@@ -105,8 +106,9 @@ def verify(store: str, kept: tuple[str, ...], signers: str | None, processes: in
     if wrong > SHOWN:
         echo(f"... and {wrong - SHOWN:,} more.")
     counts = checks.counts
-    others = [f"{getattr(counts, name):,} {name}" for name in ("models", "images", "parts", "trials")]
-    echo(f"{counts.exchanges:,} exchanges checked, {wrong:,} problems found. Also checked: {', '.join(others)}.")
+    others = [counted(getattr(counts, f"{name}s"), name) for name in ("model", "image", "part", "trial")]
+    checked, problems = counted(counts.exchanges, "exchange"), counted(wrong, "problem")
+    echo(f"{checked} checked, {problems} found. Also checked: {', '.join(others)}.")
     if counts.absent:
         echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
     if checks.proved_since is not None:
@@ -157,7 +159,7 @@ def repair_(sources: tuple[str, ...], store: str) -> int:
     for problem in done.left[:SHOWN]:
         echo(_line(problem))
     left = len(done.left)
-    echo(f"{done.found:,} problems found, {left:,} remain" + (", and are marked." if left else "."))
+    echo(f"{counted(done.found, 'problem')} found, {left:,} remain" + (", and are marked." if left else "."))
     return 1 if left else 0
 
 

@@ -16,6 +16,7 @@ from ..contracts.errors import PrejudgeError
 from .outlet import echo, echo_exception
 from .screen import ensure_written, screens
 
+NO_ANSWER = "the question was not answered. Answer it in a terminal, or give --yes."
 COMMANDS = {
     "run": ("run:run", "Run a study on a model, score it and write its report."),
     "resume": ("run:resume", "Resume an interrupted run."),
@@ -147,8 +148,9 @@ def _exit_code() -> int:
             if hint:
                 echo(hint, err=True)
         return error.exit_code
-    except click.Abort:
-        echo("prejudge: interrupted.", err=True)
+    except click.Abort as error:
+        unanswered = isinstance(error.__context__, EOFError)
+        echo(f"prejudge: {NO_ANSWER if unanswered else 'interrupted.'}", err=True)
         return 2
     except PrejudgeError as error:
         if "--debug" in sys.argv[1:]:

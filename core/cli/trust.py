@@ -160,4 +160,4 @@ def _show_model(path: str) -> bool:
 
 
 def _sentence(sentence: str, unless: str) -> str:
-    return f"would do this, and does not, since {unless}: {sentence}" if unless else sentence
+    return f"not done, since {unless}: {sentence}" if unless else sentence

@@ -259,9 +259,7 @@ class _Import:
         unrecorded = [*sorted(stage.unrecorded), *([REQUEST] if lacks_requests(stage, rows) else [])]
         self._unrecorded |= dict.fromkeys(unrecorded)
         if stage.operation in (PseudoLikelihood, Likelihood) and "tokens" not in self._answers.fields:
-            self._notes.append(
-                f"{self._answers.path} does not say how many tokens were scored; `tokens` is 1 throughout."
-            )
+            self._notes.append(f"No number of scored tokens stands in {self._answers.path}; `tokens` is 1 throughout.")
 
     def _manifest(self, name: str) -> str:
         manifest = Manifest(

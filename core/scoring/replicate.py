@@ -209,7 +209,8 @@ def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateO
         _models(published, options.model) if options.model else own or _models(published, None),
         f"run {run.name} is of {name!r}",
     )
-    beside = f"run {run.name} of {name!r}{', imported' if imported else ''}"
+    material = f", about {', '.join(own_data)}" if (own_data := scores.manifest.study.own_data) else ""
+    beside = f"run {run.name} of {name!r}{', imported' if imported else ''}{material}"
     judged = judge(_values(published, model), study.name, scores, beside)
     if not model or any(same_model(model, one) for one in own):
         return judged

@@ -17,7 +17,7 @@ ALTERED = (
     "UNPROVED: the run is not as it was stored ({problem}). These numbers are not those of its head. `prejudge cache "
     "verify` names every damaged row."
 )
-INCOMPLETE = "This run is not complete: {done} of {planned} trials of stage {stage!r} are recorded. {mend}"
+INCOMPLETE = "This run is not complete: {done:,} of {planned} trials of stage {stage!r} are recorded. {mend}"
 REWRITTEN = "Asked and scored with different code: {change}."
 RENEWED = (
     "{count} were asked for because the answer before was {outcomes}: they were chosen by their outcome, so these "
@@ -89,7 +89,7 @@ def unfinished_notes(scores: Scores, place: str = "") -> list[str]:
     for stage in scores.stages:
         done, record = scores.recorded(stage.name), scores.manifest.stages.get(stage.name)
         if scores.run.state != "finished" or record is None or done < record.planned:
-            planned = f"{record.planned}" if record else "an unknown number of"
+            planned = f"{record.planned:,}" if record else "an unknown number of"
             mend = f"Resume it: prejudge resume {scores.run.name}{place}"
             notes.append(INCOMPLETE.format(done=done, planned=planned, stage=stage.name, mend=mend))
     return notes

@@ -149,7 +149,7 @@ def test_need_is_told_by_facet_or_by_all():
     both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
     assert "4.2 times as many templates (now 60) and words (now 119)" in both
     far = in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, small=True)
-    assert "not find a true difference with 80 % power" in far
+    assert "finds no difference with 80 % power" in far
 
 
 TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
@@ -163,7 +163,7 @@ TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
         (True, Forecast(3.0, 9.0, 5466), "may be enough"),
         (True, Forecast(7.0, 9.0, 5466), "expected to be too small"),
         (True, Forecast(7.0, 190.0, 5466), "7 percentage points at best"),
-        (True, Forecast(150.0, 190.0, 5466), "however large it is"),
+        (True, Forecast(150.0, 190.0, 5466), "not expected to find even the largest possible difference"),
         (True, None, "it takes about 2,462 templates (now 60) or 700 words (now 9)"),
         (False, None, "The whole study, which was asked, has 60 templates and 9 words: it cannot decide this"),
     ],

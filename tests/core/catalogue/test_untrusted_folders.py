@@ -100,6 +100,16 @@ def test_there_are_seventy():
     assert len(set(NAMES)) == len(NAMES) >= 70
 
 
+def test_question_without_an_answer_is_not_called_an_interruption(tmp_path, monkeypatch):
+    monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
+    (tmp_path / "registry.toml").write_text(
+        '[models.m]\nadapter = "openai"\nsettings = { model = "m", api_key_env = "K" }\n'
+    )
+    done = call(tmp_path, "trust")
+    assert done.returncode == 2 and "--yes" in done.stderr and "interrupted" not in done.stderr
+    assert call(tmp_path, "trust", "--list").stdout.strip() != str(tmp_path / "registry.toml")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_folder_sends_no_credential(stranger, name):
     pytest.importorskip("aiohttp", reason="needs the extra endpoint")

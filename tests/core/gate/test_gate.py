@@ -426,6 +426,9 @@ def test_unfinished_run_fails(run_study, catalogue, store):
     assert [(v.rule, v.passed) for v in verdicts] == [(FINISHED, True), ("rule 1: mean_length", True)]
     with store.engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM run_trial WHERE ordinal = 9")
+    with raises_code(DataError, "store.row-damaged"):
+        judge_run(catalogue, store, "latest", rules)
+    store.unproved = True
     _, verdicts = judge_run(catalogue, store, "latest", rules)
     assert not verdicts[0].passed and "9 of 10 answers" in verdicts[0].outcomes[0].found
     assert len(judge(scores, policy("metric = 'mean_length'\nmax = 10"))) == 1

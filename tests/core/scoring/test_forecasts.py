@@ -95,6 +95,18 @@ def test_part_of_a_study_gives_the_range_of_the_whole_and_never_that_it_cannot_d
     assert need_of(scores, estimates, 5.0, paired=True).forecast.low < forecast.high
 
 
+def test_group_that_the_units_do_not_distinguish_is_forecast_by_its_own_interval(quick):
+    scores = quick("subtle-sai", "simulated-fair")
+    every = [e for e in scores.estimates["subtle"] if e.metric == "delta_PL"]
+    (pooled,) = (e for e in every if not e.group)
+    # The whole run has these intervals, on either side, of a third of its questions.
+    for pronoun, half in (("feminine", 4.66), ("masculine", 4.61), ("non-binary", 5.40)):
+        (group,) = (e for e in every if e.group == {"pronoun": pronoun})
+        forecast = need_of(scores, [group], 5.0).forecast
+        assert forecast.low <= half / stats.norm.ppf(0.975) * SHIFT <= forecast.high
+        assert forecast.low > need_of(scores, [pooled], 5.0).forecast.low
+
+
 def test_scenarios_of_the_whole_study_are_counted(quick):
     scores = quick("attractiveness", "simulated-halo")
     told = " ".join(more for reply in answer_of(scores).replies for more in reply.more)
