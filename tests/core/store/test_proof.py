@@ -193,7 +193,7 @@ ATTACKS = {
     "failures removed": "DELETE FROM attempt",
     "first answer": "UPDATE exchange SET status = 'refused' WHERE response LIKE '%\"text\":\"\"%' AND request NOT LIKE "
     "'%attempt%'",
-    "first answer removed": "DELETE FROM exchange WHERE response LIKE '%\"text\":\"\"%' "
+    "first answer removed": 'DELETE FROM exchange WHERE response LIKE \'%"text":""%\' '
     "AND request NOT LIKE '%attempt%'",
     "key of a first answer": "UPDATE exchange SET key = CAST('x' || id AS BLOB) WHERE response LIKE '%\"text\":\"\"%' "
     "AND request NOT LIKE '%attempt%'",
