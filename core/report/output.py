@@ -168,6 +168,9 @@ def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores
     """Return a published value beside the run's: an estimate, or a number of units; None if it has neither."""
     stage = scores.stages[-1]
     measured, why = None, "" if mine else "of another model"
+    if own := scores.manifest.study.own_data:
+        # The published value is of the paper's data: beside that of other data it is no replication.
+        why = ", ".join(filter(None, [why, f"measured on {', '.join(own)}"]))
     if value.measure != f"{stage.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
         if len(matches) == 1:

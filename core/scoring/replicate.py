@@ -210,6 +210,8 @@ def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateO
         f"run {run.name} is of {name!r}",
     )
     beside = f"run {run.name} of {name!r}{', imported' if imported else ''}"
+    if data := scores.manifest.study.own_data:
+        beside += f", on {', '.join(data)}"
     judged = judge(_values(published, model), study.name, scores, beside)
     if not model or any(same_model(model, one) for one in own):
         return judged
