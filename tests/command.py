@@ -37,6 +37,7 @@ def call(folder: Path, *words: str, input: str = "", encoding: str | None = None
         patch.setattr(sys, "argv", ["prejudge", *words])
         patch.setattr(sys, "stdin", io.StringIO(input))
         patch.setattr(sys, "excepthook", sys.excepthook)
+        patch.setenv("PYTHONSAFEPATH", "1")  # which the command sets, and tests after it do not have
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         code = _code()
     return Done(code, _written(out), _written(err))

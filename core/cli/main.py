@@ -5,6 +5,7 @@ Exit codes: see `exits.py`.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -131,6 +132,8 @@ def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
 
 def main() -> None:
     """Run the command line and exit."""
+    # Python looks for the modules of `-c` and `-m`, by which helpers are started, in the working directory first.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     sys.excepthook = echo_exception
     with screens():
         sys.exit(_exit_code())

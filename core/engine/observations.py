@@ -141,7 +141,7 @@ def spill_stage(
     `reasoning`: with what models wrote before their answers. Of an unfinished run, trials that were not asked are left
     out. `proof` checks the rows of the whole run.
     """
-    earlier = first_statuses(store, run.id, stage.name) if stage.max_attempts > 1 else {}
+    earlier = first_statuses(store, run.id, stage.name, proof) if stage.max_attempts > 1 else {}
     trials = stream_trials(store, run.id, stage.name, prompts=_has_samples(stage), check=proof)
     failures = read_failures(store, run.id)
     if run.state in UNFINISHED:

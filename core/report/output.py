@@ -168,8 +168,9 @@ def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores
     """Return a published value beside the run's: an estimate, or a number of units; None if it has neither."""
     stage = scores.stages[-1]
     measured, why = None, "" if mine else "of another model"
-    own_data = scores.manifest.study.own_data
-    material = f"The run asked {', '.join(own_data)}" if own_data else ""
+    if own := scores.manifest.study.own_data:
+        # The published value is of the paper's data: beside that of other data it is no replication.
+        why = ", ".join(filter(None, [why, f"measured on {', '.join(own)}"]))
     if value.measure != f"{stage.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
         if len(matches) == 1:
@@ -185,7 +186,7 @@ def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores
         tolerance=None if why else value.width,
         note=". ".join(
             part.rstrip(".")
-            for part in (" ".join(filter(None, [value.model, value.source])), value.reading, why, material)
+            for part in (" ".join(filter(None, [value.model, value.source])), value.reading, why)
             if part
         ),
     )

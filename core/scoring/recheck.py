@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Mapping
+from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
@@ -30,12 +31,14 @@ from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, 
 from ..engine.reading import First, read_answer
 from ..engine.same_models import ensure_same_models
 from ..engine.scheduler import Scheduler
-from ..store import NewTrial, RunRow, Store, get_run, list_runs
+from ..store import NewTrial, RunRow, Store, ensure_recorded, get_run, list_runs
 from ..store.bulk import table_of
+from ..store.proof import RowCheck
 from ..store.reachable import READ
 from ..store.reading import RECHECK
 from ..store.snapshots import snapshot
 from ..store.tables import RunTrial
+from ..store.trials import check_trials
 from ..workers.options import WorkerOptions
 from ..workers.remote import open_adapters
 from .drift import Drift, Outcomes, Pair, compare
@@ -86,9 +89,11 @@ async def recheck(catalogue: Catalogue, store: Store, run_name: str, options: Re
 
     Raises:
         UsageError: the run did not ask a model here, or the model has changed since.
+        DataError: the run, or a trial of the sample, is not as it was stored.
         ModelError: the model refuses the key or account.
     """
     run = get_run(store, run_name)
+    ensure_recorded(store, run.name)
     work = _Recheck(catalogue, store, run, options)
     await work.open()
     try:
@@ -216,7 +221,7 @@ def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
     sample includes a smaller one.
 
     Raises:
-        DataError: the run has no answers.
+        DataError: the run has no answers, or a chosen trial is not as it was stored.
     """
     trials = table_of(RunTrial)
     answered = (
@@ -231,6 +236,8 @@ def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
         columns = (trials.c.stage, trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.exchange_id)
         chosen = sa.select(*columns).where(trials.c.run_id == run.id, places).order_by(*columns[:2])
         found = [_Chosen(*row) for row in connection.execute(chosen)] if least else []
+        for stage, rows_of in groupby(found, lambda one: one.stage):
+            check_trials(connection, (run.id, stage, [one.ordinal for one in rows_of]), RowCheck())
     if not found:
         raise DataError(f"run {run.name} has no answers to ask for again.", code="run.no-answers")
     return found

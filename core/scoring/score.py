@@ -348,12 +348,13 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
 def measure_frame(
     catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame, assignments: Mapping[str, Any] | None = None
 ) -> Scores:
-    """Measure the observations of a run; without the store, examples have no exchanges.
+    """Measure the observations of a run; without the store, examples have no exchanges, and no head follows.
 
     Raises:
         UsageError: an assignment is not to a metric of the study.
     """
-    manifest = _remeasured(msgspec.structs.replace(manifest, study=as_made(catalogue, manifest)), assignments or {})
+    headless = msgspec.structs.replace(manifest, study=as_made(catalogue, manifest), head="")
+    manifest = _remeasured(headless, assignments or {})
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}

@@ -23,15 +23,20 @@ def damaged(what: str, problem: str) -> DataError:
     return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
 
 
+def answer_fault(answer: Sequence[Any], digest: Any) -> str | None:
+    """Return what is wrong with an answer whose columns, `evidence.ANSWER`, are not those of its digest, if any is."""
+    try:
+        sound = answer_digest(*answer) == digest
+    except UNREADABLE:
+        sound = False
+    return None if sound else "its response, status, tokens, latency or time do not match its digest"
+
+
 def ensure_answer(number: int, answer: Sequence[Any], digest: Any) -> None:
     """Refuse an answer whose columns, `evidence.ANSWER`, are not those of its digest.
 
     Raises:
         DataError: naming the exchange.
     """
-    try:
-        sound = answer_digest(*answer) == digest
-    except UNREADABLE:
-        sound = False
-    if not sound:
-        raise damaged(f"exchange {number}", "its response, status, tokens, latency or time do not match its digest")
+    if (problem := answer_fault(answer, digest)) is not None:
+        raise damaged(f"exchange {number}", problem)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ..contracts.canonical import decode_request, encode, request_key
 from .bulk import LOOKUP, plain_rows, rows_among, table_of
-from .damage import UNREADABLE, damaged, ensure_answer
+from .damage import UNREADABLE, answer_fault, damaged
 from .engine import translated
 from .evidence import ANSWER
 from .parts import unpack
@@ -164,15 +164,17 @@ def _texts_of(store: Store, stored: Iterable[str]) -> tuple[dict[int, bytes], li
 
 
 @enduring
-def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
+def first_statuses(store: Store, run_id: int, stage: str, check: RowCheck | None = None) -> dict[bytes, str]:
     """Return the status of the first answer to each trial that was asked again, by the key of its last request.
 
     It is the answer to the first request that the store had when the last one came; later ones of a refresh do not
-    count. A first answer with the status `ok` was `unreadable`: otherwise it was the last.
+    count. A first answer with the status `ok` was `unreadable`: otherwise it was the last. `check` is that of the whole
+    run, if all is read.
 
     Raises:
-        DataError: a first answer is not as it was stored.
+        DataError: a first answer is not as it was stored, or was removed.
     """
+    check = check or RowCheck(strict=not store.unproved)
     trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
     query = (
         sa.select(trials.c.key, exchange.c.created, model.c.digest, exchange.c.request)
@@ -188,23 +190,26 @@ def first_statuses(store: Store, run_id: int, stage: str) -> dict[bytes, str]:
                 request_key(bytes(digest), _first_attempt(text))
                 for (_, _, digest, _), text in zip(rows, requests, strict=True)
             ]
-            answers = _answers_to(connection, firsts, strict=not store.unproved)
+            answers = _answers_to(connection, firsts, check)
             for (key, came, *_), first in zip(rows, firsts, strict=True):
                 if first in answers:
                     status = _status_at(answers[first], came)
                     statuses[bytes(key)] = "unreadable" if status == "ok" else status
+                else:
+                    # Only an answer is a reason to ask again, and it is kept as long as the run.
+                    check.report(f"stage {stage!r}", f"the first answer to the request {bytes(key).hex()} is not there")
     return statuses
 
 
 def _answers_to(
-    connection: sa.Connection, keys: Sequence[bytes], *, strict: bool
+    connection: sa.Connection, keys: Sequence[bytes], check: RowCheck
 ) -> dict[bytes, list[tuple[float, str]]]:
     """Return (time, status) of every answer to keys, in order of time."""
     query = f"SELECT id, {', '.join(ANSWER)}, digest FROM exchange WHERE key"
     answers: dict[bytes, list[tuple[float, str]]] = {}
     for number, *fields, digest in rows_among(connection, query, keys):
-        if strict:
-            ensure_answer(number, fields, digest)
+        if (problem := answer_fault(fields, digest)) is not None:
+            check.report(f"exchange {number}", problem)
         answers.setdefault(bytes(fields[0]), []).append((fields[-1], fields[3]))
     return {key: sorted(found) for key, found in answers.items()}
 

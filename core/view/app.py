@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..contracts.errors import PrejudgeError, UnknownNameError, UsageError
+from ..store.blame import blame
 from . import browsing, certified, export, paired, results, single
 from .answering import Handler, Pages, Waiting, problem, waiting
 from .guard import MOST_FIELDS
@@ -54,7 +55,7 @@ def _page(room: Room | None, handler: Handler, served: frozenset[str]) -> Callab
             except ValueError:
                 return problem(UsageError(f"a form has more than {MOST_FIELDS:,} fields.", code="view.form"), 413)
         try:
-            return await run_in_threadpool(handler, room, request)
+            return await run_in_threadpool(_answer, handler, room, request)
         except Waiting as made:
             return waiting(made.run, made.built)
         except UnknownNameError as error:
@@ -63,10 +64,20 @@ def _page(room: Room | None, handler: Handler, served: frozenset[str]) -> Callab
             return problem(error, 409)
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # a plugin's, or a damaged row: the page says so, and the room stays open
+        except Exception as error:  # a plugin's: the page says so, and the room stays open
             return problem(error, 500)
 
     return answer
+
+
+def _answer(handler: Handler, room: Room | None, request: Request) -> Response:
+    """Return what a handler answers; an unexpected error of a damaged store becomes one that names the row."""
+    try:
+        return handler(room, request)
+    except Exception as error:
+        if room is not None:
+            blame(room.store, error)
+        raise
 
 
 def _fields(body: bytes) -> dict[str, str]:

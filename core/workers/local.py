@@ -85,7 +85,7 @@ class Local(Engine):
         code = START.format(module=f"{__package__}.process")
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", code, json.dumps([path for path in sys.path if isinstance(path, str)])),
+                *(sys.executable, "-P", "-c", code, json.dumps([path for path in sys.path if isinstance(path, str)])),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

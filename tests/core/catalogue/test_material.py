@@ -146,7 +146,7 @@ def test_documents_of_own_data_name_the_file_and_nobody_else(tmp_path):
         text = (folder / name).read_text("utf-8")
         assert f"pairs of pairs.csv (sha256 {digest}...)" in text.replace("\\", ""), name
         assert "crowd workers" not in text and "Nangia et al. (2020), CrowS-Pairs: A Challenge" not in text
-    assert f"The run asked pairs of pairs.csv (sha256 {digest}...)" in (folder / "report.html").read_text("utf-8")
+    assert f"measured on pairs of pairs.csv (sha256 {digest}...)" in (folder / "report.html").read_text("utf-8")
     replicated = call(tmp_path, "replicate", "crows-pairs", "--run", folder.name).stdout
     assert f"about pairs of pairs.csv (sha256 {digest}...)" in " ".join(replicated.split())
     sheet = (folder / "data-sheet.md").read_text("utf-8")

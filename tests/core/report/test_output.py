@@ -23,7 +23,7 @@ from prejudge.core.contracts.errors import (
 )
 from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.plan import plan
-from prejudge.core.report.output import build_content, write_output
+from prejudge.core.report.output import build_content, published_beside_measured, write_output
 from prejudge.core.scoring.score import estimates_frame, score, score_published
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store
@@ -140,6 +140,19 @@ def test_explain_of_a_failed_trial_says_so(run_study, store):
     run_study(n=1)
     with raises_code(DataError, "store.no-answer"):
         find_parts(store, "latest/t0")
+
+
+def test_published_value_is_not_judged_by_other_data(store):
+    published = (Published("mean_length", 3.5, {}, tolerance=1.0),)
+    catalogue = fake_catalogue(with_paper=StudyEntry("count", {"mean": {}}, published=published))
+    study = catalogue.study("with_paper", {"subject": "fake"}, {"n": 8})
+    scores = score(catalogue, store, asyncio.run(api.execute(catalogue, study, store, api.RunOptions())))
+    (value,) = published_beside_measured(scores)
+    assert value.tolerance is not None
+    own = msgspec.structs.replace(scores.manifest.study, own_data=("pairs of mine.csv (sha256 0...)",))
+    mine = msgspec.structs.replace(scores, manifest=msgspec.structs.replace(scores.manifest, study=own))
+    (value,) = published_beside_measured(mine)
+    assert value.tolerance is None and "pairs of mine.csv" in value.note
 
 
 def test_published_scores_need_a_probe_that_reads_them(catalogue):

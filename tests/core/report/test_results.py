@@ -75,6 +75,12 @@ def test_folder_needs_no_store(made):
         load(run.name, settings.store)
 
 
+def test_folder_has_no_head(made):
+    """Its files can be changed, and nothing in them shows it."""
+    run, settings = made
+    assert load(run.name, settings.store).manifest.head and not load(run.report.parent).manifest.head
+
+
 def test_folder_of_something_else_is_refused(tmp_path):
     with raises_code(DataError, "run.folder"):
         load(tmp_path)

@@ -129,3 +129,22 @@ def test_recheck_asks_all_its_answers_itself(run_study, again, store):
     done = again(name, sample=10)
     assert manifest_of(get_run(store, name)).earlier is not None
     assert manifest_of(get_run(store, done.name)).earlier is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        'UPDATE run SET manifest = replace(manifest, \'"refusals":"reader"\', \'"refusals":"rule"\')',
+        "UPDATE run_trial SET factors = '{}' WHERE ordinal = 3",
+        "UPDATE run_trial SET exchange_id = (SELECT min(exchange_id) + max(exchange_id) FROM run_trial) - exchange_id",
+        "UPDATE exchange SET response = replace(response, 'text', 'test')",
+        "UPDATE exchange SET request = (SELECT max(request) FROM exchange)",
+    ],
+)
+def test_changed_run_is_not_rechecked(run_study, again, store, change):
+    name, _ = run_study(n=10)
+    with store.writing() as connection:
+        assert connection.exec_driver_sql(change).rowcount
+    with raises_code(DataError, "store.row-damaged"):
+        again(name, sample=10)
+    assert len(list_runs(store)) == 1

@@ -193,6 +193,10 @@ ATTACKS = {
     "failures removed": "DELETE FROM attempt",
     "first answer": "UPDATE exchange SET status = 'refused' WHERE response LIKE '%\"text\":\"\"%' AND request NOT LIKE "
     "'%attempt%'",
+    "first answer removed": 'DELETE FROM exchange WHERE response LIKE \'%"text":""%\' '
+    "AND request NOT LIKE '%attempt%'",
+    "key of a first answer": "UPDATE exchange SET key = CAST('x' || id AS BLOB) WHERE response LIKE '%\"text\":\"\"%' "
+    "AND request NOT LIKE '%attempt%'",
 }
 
 
@@ -223,6 +227,14 @@ def test_unproved_marks_every_number_and_gives_no_head(catalogue, copy):
     assert marked and all(Caveat.UNPROVED in e.caveats and e.label.startswith("UNPROVED") for e in marked)
     assert scores.unproved and not scores.manifest.head
     assert all(text.startswith("UNPROVED") for text in scores.conclusions.values())
+
+
+@pytest.mark.parametrize("name", ["first answer", "first answer removed", "key of a first answer"])
+def test_unproved_marks_what_a_changed_first_answer_gives(catalogue, copy, name):
+    path, _ = copy(ATTACKS[name])
+    head, estimates, _ = numbers(catalogue, path, unproved=True)
+    with Store(path, writable=False, unproved=True) as store:
+        assert estimates and score(catalogue, store, RUN).unproved and not head
 
 
 def test_sound_run_is_not_marked(catalogue, sound):

@@ -253,3 +253,12 @@ def test_unproved_room_marks_its_pages(room, client, answered):
     room.shelf.wait(run)
     for parts in ((), ("numbers",), ("trial", 0)):
         assert "UNPROVED" in client.get(run_url(run.name, *parts)).text
+
+
+def test_page_of_a_damaged_store_names_the_row(client, room, answered):
+    run = answered(n=3)
+    with room.store.writing() as connection:
+        connection.exec_driver_sql("UPDATE run SET head = 'x'")
+    for path in (run_url(run.name, "trial", 0), run_url(run.name, "numbers"), run_url(run.name)):
+        answer = client.get(path)
+        assert answer.status_code == 409 and "store.row-damaged" in answer.text and "run.head" in answer.text, path

@@ -197,3 +197,29 @@ def test_a_worker_that_ends_before_it_is_ready_says_why(place, monkeypatch):
         asked(Settings(workers=WORKERS))
     assert caught.value.code == "workers.start" and "no room for" in str(caught.value)
     assert counted("prejudge.db") == 0 and pools.LOSSES
+
+
+SCRIPT = """
+import contextlib, sys
+from multiprocessing import get_context
+from prejudge.core.cli.main import main
+if __name__ == "__main__":
+    with contextlib.suppress(SystemExit):
+        main()
+    process = get_context("spawn").Process(target=print)
+    process.start()
+    process.join()
+"""
+
+
+@pytest.mark.parametrize("module", ["json", "multiprocessing"])
+def test_no_process_imports_modules_of_the_working_directory(place, monkeypatch, module):
+    """A copied folder may hold files with the names of Python's own modules."""
+    (place / f"{module}.py").write_text(f"open({str(place / 'ran')!r}, 'w')\nraise ImportError('a stranger')\n")
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    (place / "bin").mkdir()
+    (place / "bin" / "prejudge").write_text(SCRIPT)
+    words = ["run", "subtle-sai", "--set", "per_cell=2", "--model", "slow", "--workers", "2", "--quiet"]
+    done = subprocess.run([sys.executable, "bin/prejudge", *words], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout and "stranger" not in done.stderr, done.stderr
+    assert not (place / "ran").exists()
