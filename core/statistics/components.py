@@ -10,7 +10,8 @@ large on average, and one of a few levels is anything. Each share therefore has 
 `NOTHING`, and else every order of magnitude above `USUAL` is as likely as another. It holds little against a pilot that
 knows the share. The quantiles of the posterior give a range.
 
-The design's cells then give the variance as the crossed jackknife will find it: by rows, by columns, and by both.
+The design's cells then give the variance as the crossed jackknife will find it: by rows, by columns, and by both. What
+it finds differs from that by chance, the more the fewer levels there are, which is part of the range.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ USUAL = {"row": 0.005, "column": 0.005, "cell": 0.015}
 """Shares of the variance of single answers that belong to rows, columns and cells, below which all are alike."""
 SHARES = np.concatenate([[0.0], np.geomspace(1e-5, 1, 240)])
 DRAWS, NEAR = 1000, 25
+MANY = 1e6
+"""Degrees of freedom that are as good as all."""
 MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
-"""Quantiles of a forecast: its value and the ends of its range, which has the truth in 90 %."""
+"""Quantiles of a forecast: its value and the ends of its range."""
 NEARLY_SINGULAR = 1e-3
 """Least eigenvalue of components, scaled, that a pilot tells apart."""
 
@@ -57,16 +60,45 @@ class Crossing(msgspec.Struct, frozen=True, dict=True):
         """Return the number of answers of each side."""
         return np.bincount(self.sides).astype(float)
 
-    @cached_property
-    def weights(self) -> Array:
-        """Return what each answer counts in the difference of the sides' means, or in the one mean."""
-        weights: Array = np.where(self.sides == 0, 1, -1) / self.counts[self.sides]
-        return weights
+    def strata(self, way: Codes) -> tuple[Array, Codes]:
+        """Return how many levels of a way are on the same sides as each, and the pattern of sides of each."""
+        on = np.zeros((int(way.max()) + 1, len(self.counts)), dtype=np.int64)
+        on[way, self.sides] = 1
+        pattern: Codes = np.unique(on, axis=0, return_inverse=True)[1].ravel()
+        return np.bincount(pattern)[pattern].astype(float), pattern
 
-    def carries(self, component: str, way: Codes | None = None) -> float:
-        """Return what a unit of a component's variance adds to that of the mean; as its jackknife by a way sees it."""
-        levels = self.levels[component] if way is None else joint(self.levels[component], way)
-        return float((np.bincount(levels, weights=self.weights) ** 2).sum())
+    def freedom(self, way: Codes) -> int:
+        """Return the degrees of freedom of a way: levels on the same sides lose one together."""
+        members, pattern = self.strata(way)
+        return max(1, len(members) - len(np.unique(pattern)))
+
+    def found(self, component: str, way: Codes, *, single: bool = False) -> float:
+        """Return what a unit of a component's variance adds to that which the jackknife by a way finds, on average.
+
+        Of levels of equal size it is what it adds to the variance of the mean, and else more: leaving out a large level
+        moves the mean further. `single`: the way is that of single cells, of which there are very many.
+        """
+        levels, n = self.levels[component], self.counts
+        sign = np.where(np.arange(len(n)) == 0, 1, -1)
+        sizes = _by_side(way, self)
+        left = n - sizes
+        grown = np.divide(sizes, n * left, out=np.zeros_like(sizes), where=left > 0)
+        of_levels = _by_side(levels, self) * sign
+        share = np.ones(len(sizes)) if single else 1 - 1 / self.strata(way)[0]
+        pairs = joint(levels, way)
+        first = np.unique(pairs, return_index=True)[1]
+        own = way[first]
+        gained = (of_levels[levels[first]] * grown[own]).sum(axis=1)
+        lost = (_by_side(pairs, self) * sign * (grown[own] + 1 / n)).sum(axis=1)
+        everywhere = np.einsum("gs,st,gt->g", grown, of_levels.T @ of_levels, grown)
+        return float(share @ everywhere + share[own] @ (lost**2 - 2 * gained * lost))
+
+
+def _by_side(levels: Codes, crossing: Crossing) -> Array:
+    """Return the number of answers of each level on each side."""
+    sides = len(crossing.counts)
+    every = (int(levels.max()) + 1) * sides
+    return np.bincount(levels * sides + crossing.sides, minlength=every).reshape(-1, sides).astype(float)
 
 
 def joint(*codes: Codes) -> Codes:
@@ -104,21 +136,31 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
     shares = _drawn({name: found for name, found in posterior.items() if name in planned.levels})
     answer = 1 - sum(shares.values(), np.zeros(DRAWS))
 
-    def by(way: Codes | None) -> Array:
-        parts = [share * planned.carries(name, way) for name, share in shares.items()]
-        total: Array = spreads * sum(parts, answer * planned.carries("answer", way))
+    def by(way: Codes, *, single: bool = False) -> Array:
+        parts = [share * planned.found(name, way, single=single) for name, share in shares.items()]
+        total: Array = spreads * sum(parts, answer * planned.found("answer", way, single=single))
         return total
 
     if planned.rows is None:
         single, rows = np.zeros(DRAWS), np.zeros(DRAWS)
         columns = by(planned.columns)
     else:
-        single = by(planned.levels["common cell"] if "common cell" in planned.levels else planned.levels["cell"])
+        single = by(joint(planned.rows, planned.columns), single=True)
         rows, columns = (np.maximum(by(way) - single, 0) for way in (planned.rows, planned.columns))
-    order = np.argsort(single + rows + columns)
+    parts = np.stack([single, rows, columns]) * _found(single, rows, columns, planned)
+    order = np.argsort(parts.sum(axis=0))
     # Some draws around each quantile are averaged, so that what rows and columns add to it is theirs at that quantile.
     near = [order[max(0, int(q * DRAWS) - NEAR) : int(q * DRAWS) + NEAR + 1] for q in quantiles]
-    return [Precision(*(float(part[some].mean()) for part in (single, rows, columns))) for some in near]
+    return [Precision(*(float(part[some].mean()) for part in parts)) for some in near]
+
+
+def _found(single: Array, rows: Array, columns: Array, planned: Crossing) -> Array:
+    """Return by how much the variance that a jackknife finds differs from the true one: draws, 1 on average."""
+    ways = ((columns, planned.columns),) if planned.rows is None else ((rows, planned.rows), (columns, planned.columns))
+    spread = sum(((way + single) ** 2 / planned.freedom(codes) for way, codes in ways), np.zeros(DRAWS))
+    freedom = np.divide((single + rows + columns) ** 2, spread, out=np.full(DRAWS, np.inf), where=spread > 0)
+    known: Array = np.random.default_rng(2).chisquare(np.minimum(freedom, MANY)) / np.minimum(freedom, MANY)
+    return known
 
 
 def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]:
@@ -147,18 +189,19 @@ def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]
         if name in names:
             place = names.index(name)
             levels = max(1, int(pilot.levels[name].max()))
-            error = float(np.sqrt(errors[place] + 2 * max(estimates[place], 0.0) ** 2 / levels))
+            # The larger a share is, the more an estimate from few levels misses it.
+            error = np.sqrt(errors[place] + 2 * SHARES**2 / levels)
             found[name] = _weighed(float(estimates[place]), error, USUAL[name])
         else:
-            found[name] = _weighed(0.0, 1e3, USUAL[name])
+            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), USUAL[name])
     return spread, found
 
 
-def _weighed(estimate: float, error: float, usual: float) -> Array:
-    """Return the weights of `SHARES` after a pilot, from the prior with this `USUAL` share."""
+def _weighed(estimate: float, error: Array, usual: float) -> Array:
+    """Return the weights of `SHARES` after an estimate with this error if so much is true, and the `USUAL` share."""
     middles = (SHARES[1:] + SHARES[:-1]) / 2
     widths = np.diff(np.concatenate([[0.0], middles, [1.0]]))
-    distance = ((estimate - SHARES) / error) ** 2 / 2
+    distance = ((estimate - SHARES) / error) ** 2 / 2 + np.log(error / error[0] if np.isfinite(error[0]) else 1.0)
     prior = widths / (usual + SHARES)
     prior[0] = 0
     prior[0] = prior.sum() * NOTHING / (1 - NOTHING)

@@ -85,6 +85,50 @@ def test_precision_is_that_of_the_jackknife_of_the_design():
     assert middle.single + middle.rows + middle.columns == pytest.approx(float(found[0, 0]), rel=0.15)
 
 
+@pytest.mark.parametrize("sides", [1, 2])
+def test_what_a_jackknife_finds_is_known_where_columns_are_unequal(sides):
+    """Leaving out a column of half of all answers finds more than the column adds: against drawn answers."""
+    rng = np.random.default_rng(4)
+    full = table(12, 8, rng, sides=sides)
+    kept = np.flatnonzero((full.columns % 8 < 1) | (full.rows < 2))
+    design = Crossing(sides=full.sides[kept], columns=full.columns[kept], rows=full.rows[kept])
+    place = (design.rows, design.columns, 0, design.sides)
+    found = []
+    for _ in range(1000):
+        y = rng.normal(0, 1, 8 * sides)[design.columns]
+        cells = np.zeros((12, 8 * sides, 1, sides, 2))
+        cells[place] = np.stack([np.ones_like(y), y], axis=-1)
+        found.append(crossed_jackknife(cells, difference)[0][0, 0])
+    rows, columns, cells = (
+        design.found("column", way, single=single)
+        for way, single in (
+            (design.rows, False),
+            (design.columns, False),
+            (np.unique(design.rows * 100 + design.columns, return_inverse=True)[1], True),
+        )
+    )
+    assert max(rows + columns - cells, rows, columns) == pytest.approx(np.mean(found), rel=0.1)
+    assert np.mean(found) > 1.1 * (variance(design, 0, 1) - variance(design, 0, 0))
+
+
+def difference(totals):
+    """Return the mean of the first side less that of the second, if there is one."""
+    means = totals[..., 1] / totals[..., 0]
+    return (means[..., 0] - means[..., 1:].sum(axis=-1))[..., None]
+
+
+@pytest.mark.parametrize("columns", [16, 30])
+def test_share_of_few_levels_is_not_shrunk(columns):
+    """Columns that add half of the variance, however few they are, are forecast at what a jackknife of them finds."""
+    ratios = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        full = table(200, columns, rng)
+        (middle,) = forecast(drawn(full, rng, column=1.0), full, full, (MIDDLE,))
+        ratios.append((middle.single + middle.rows + middle.columns) / variance(full, 0, 1.0))
+    assert 1 / 1.15 <= np.median(ratios) ** 0.5 <= 1.15
+
+
 def test_blocks_that_do_not_cross_are_not_filled():
     """Two domains, each with rows and columns of its own: half of all meetings of rows with columns exist."""
     rng = np.random.default_rng(0)
