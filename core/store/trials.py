@@ -192,6 +192,8 @@ def first_statuses(store: Store, run_id: int, stage: str, check: RowCheck | None
             ]
             answers = _answers_to(connection, firsts, check)
             for (key, came, *_), first in zip(rows, firsts, strict=True):
+                if not isinstance(key, bytes | memoryview):
+                    raise damaged(f"stage {stage!r}", "the key of a trial is no digest")
                 if first in answers:
                     status = _status_at(answers[first], came)
                     statuses[bytes(key)] = "unreadable" if status == "ok" else status

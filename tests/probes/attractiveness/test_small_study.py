@@ -47,7 +47,7 @@ def test_report_of_six_faces_is_small_and_begins_with_the_judgements_that_change
     text = page.read_text(encoding="utf-8")
     answer = text.index("The judgements that change most with the filter:")
     first, conclusion = text.index("The numbers behind the answer"), text.index("No significant halo effect")
-    assert first < answer < conclusion < text.index("Estimates of")
+    assert first < answer < conclusion < text.index(">Estimates of")
     assert "at least 57 would have to change" in text
 
 
@@ -57,7 +57,7 @@ def test_notes_say_what_the_photographs_and_their_number_do_not_show(run):
     assert "rating_attractiveness" in rated
     assert seen.startswith("12 images: ") and "planted" in seen
     page = Path(run.report).read_text(encoding="utf-8")
-    assert "shows no planted effect" in page and page.index("shows no planted effect") < page.index("Estimates of")
+    assert "shows no planted effect" in page and page.index("shows no planted effect") < page.index(">Estimates of")
 
 
 def test_plan_says_what_six_faces_cannot_show(six):
