@@ -363,6 +363,7 @@ def older(path):
         }.items():
             for column in columns:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("DROP TABLE signature")
         connection.execute("DROP TABLE tally")
         connection.execute("DROP TABLE damage")
         connection.execute("DELETE FROM migration WHERE number >= 6")
