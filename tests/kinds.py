@@ -42,6 +42,7 @@ PLACES = {
         "probes/bistereo/test_nli_study.py",
         "probes/demo/test_demo.py",
         "probes/indicasa/test_study.py",
+        "core/store/test_file_systems.py::test_doctor_says_so",
         "core/doctor/test_installation.py::test_extras_that_build_on_others_are_taken_apart",
     ),
     "servers": (
@@ -80,7 +81,9 @@ PLACES = {
         "core/cli/test_completion.py",
         "core/cli/test_encodings.py",
         "core/cli/test_read_only.py",
+        "core/cli/test_proved.py",
         "core/cli/test_resume.py",
+        "core/cli/test_secrets.py",
         "core/cli/test_screen.py",
         "core/cli/test_verbose.py",
         "core/cli/test_verdict_first.py",
