@@ -14,7 +14,8 @@ import pytest
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
-from prejudge.core.store import Store
+from prejudge.core.store import Store, get_run
+from prejudge.core.store.evidence import seal
 from prejudge.core.view import shelf, writing
 from prejudge.core.view.build import Built
 from prejudge.core.view.columns import find, sharing, twins_of
@@ -66,8 +67,13 @@ def test_run_that_goes_on_has_a_new_index(room, answered, store):
     assert not list(room.cache.glob("new-*"))  # nothing half-made is left
 
 
-def test_run_that_goes_on_is_shown_though_it_grows(room, answered, monkeypatch):
-    run = answered(n=8)._replace(head=None)
+def test_run_that_goes_on_is_shown_though_it_grows(room, answered, store, monkeypatch):
+    run = answered(n=8)
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE run SET state = 'running', finished = NULL")
+        seal(connection, run.id)
+    run = get_run(store, run.name)
+    assert run.head is None
     counts = iter(range(1000))
     monkeypatch.setattr(shelf, "trial_counts", lambda *_: {"asked": next(counts)})  # as if every look found more
 
