@@ -111,6 +111,7 @@ PLACES = {
         "metrics/subtle/test_metric.py::test_words_or_sentences_that_lean",
         "probes/attractiveness/test_small_study.py",
         "probes/attractiveness/test_study.py",
+        "probes/dora/test_exact.py::test_nothing_planted",
         "probes/dora/test_salience.py::test_nothing_planted",
         "probes/dora/test_study.py",
         "probes/indicasa/test_published.py",

@@ -27,6 +27,7 @@ from prejudge.core.report.output import build_content, published_beside_measured
 from prejudge.core.scoring.score import estimates_frame, score, score_published
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store
+from prejudge.core.store.evidence import seal
 from prejudge.core.store.explain import differences, find_parts, nearest
 from prejudge.testing import raises_code
 
@@ -212,6 +213,7 @@ def test_interrupted_run_is_told_as_incomplete(run_study, catalogue, store):
     with store.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'interrupted'")
         connection.exec_driver_sql("DELETE FROM run_trial WHERE ordinal = 3")
+        seal(connection, 1)
     (warning,) = warnings_of(score(catalogue, store, name))
     assert "3 of 4 trials of stage 'count'" in warning
 
