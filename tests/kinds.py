@@ -91,6 +91,7 @@ PLACES = {
         "core/engine/test_limiter.py",
         "core/report/test_length.py",
         "core/scoring/test_sensitivity.py",
+        "core/scoring/test_whole_study.py",
         "core/statistics/test_calibration.py",
         "core/statistics/test_leaning.py",
         "core/statistics/test_power_simulated.py",

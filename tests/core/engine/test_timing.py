@@ -17,6 +17,7 @@ from prejudge.core.engine.later import Grown
 from prejudge.core.engine.plan import plan
 from prejudge.core.engine.timing import Part, Timed, duration, part_of, time_first
 from prejudge.core.store import get_run, unfinished_runs
+from prejudge.core.store.evidence import seal
 
 
 def timed(catalogue, store, first=12, name="count", **options):
@@ -70,6 +71,7 @@ def test_run_that_was_killed_while_it_was_timed_is_never_the_latest(catalogue, s
     with store.engine.begin() as connection:
         killed = "UPDATE run SET state = 'running', manifest = :begun, head = NULL, finished = NULL WHERE name = :name"
         connection.execute(sa.text(killed), {"begun": begun[0], "name": name})
+        seal(connection, get_run(store, name).id)
     killed = get_run(store, name)
     assert killed.state == "running" and killed.told == "timed" and not killed.is_result
     # An option of a probe may have that name, and a damaged manifest says nothing.
