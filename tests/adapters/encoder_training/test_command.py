@@ -232,10 +232,11 @@ def test_second_call_trains_nothing_and_says_so(papers, files, tiny):
 def test_other_settings_or_data_need_another_folder(papers, files, tiny, tmp_path):
     other = shutil.copy(files[1], tmp_path)
     Path(other).write_text(Path(other).read_text().replace("poor", "shy"))
-    again, found = ("--model", tiny, "--out", papers[0], *PAPER, *CALL), []
-    for own, more in ((files, ("--learning-rate", "0.1")), ((files[0], other), ()), (files[::-1], ())):
+    again, found = ("--model", tiny, "--out", papers[0], *PAPER), []
+    faster = tuple(word.replace("0.003", "0.1") for word in CALL)
+    for own, settings in ((files, faster), ((files[0], other), CALL), (files[::-1], CALL)):
         with pytest.raises(DataError) as caught:
-            run(*own, *again, *more)
+            run(*own, *again, *settings)
         found.append(caught.value.fields["differs"])
     assert found == ["learning_rate", "data", "data"]
 
