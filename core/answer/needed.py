@@ -115,7 +115,7 @@ def _by_intervals(scores: Scores | None, estimates: Sequence[Estimate], target: 
     found = []
     for e in estimates:
         if (need := by_interval(e, target)) is not None:
-            projected = None if whole is None else _projected(whole, e)
+            projected = _projected(whole, e) if whole is not None and whole.questions else None
             found.append(msgspec.structs.replace(need, part=whole is not None, forecast=projected))
     return found
 
@@ -187,7 +187,8 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tupl
         for e in effects
         if any(f.startswith(NEEDED) for f in e.facts)
     ]
-    planned = None if scores.whole is None else _among(_once(scores, name, _planned_of), measure, wanted)
+    known = scores.whole is not None and scores.whole.questions
+    planned = _among(_once(scores, name, _planned_of), measure, wanted) if known else None
     larger = [] if planned is None or planned.is_empty() else finds(planned)
     # The first test of a group is that of its claim; a second one of crossed facets takes the rows for all there are.
     first = {_key(e): e for e in reversed(larger)}.values()

@@ -11,6 +11,7 @@ import polars as pl
 
 from ..catalogue.study import Catalogue
 from ..contracts import Stage
+from ..contracts.errors import PrejudgeError
 from .planned_units import PlannedDesign, planned_design
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class WholeStudy(msgspec.Struct, frozen=True, dict=True):
     stages: tuple[Stage, ...]
     part: Scores
     questions: int
-    """Trials of the first stage."""
+    """Trials of the first stage; 0: not known, since its files are gone."""
 
     @cached_property
     def design(self) -> PlannedDesign:
@@ -57,11 +58,18 @@ def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:
     # A catalogue of its own: the one at hand keeps the instrument that the run is scored with.
     fresh = catalogue if study == scores.made else Catalogue(catalogue.registry, catalogue.plugins)
     stages = tuple(fresh.instrument(study).stages())
-    questions = stages[0].count({})
-    if scores.recorded(scores.stages[0].name) >= questions and all(
-        scores.recorded(stage.name) >= record.planned
-        for stage in scores.stages
-        if (record := scores.manifest.stages.get(stage.name)) is not None
-    ):
+    first = scores.stages[0].name
+    planned = {name: record.planned for name, record in scores.manifest.stages.items()}
+    questions = planned[first] if study == scores.made and first in planned else _counted(stages[0])
+    complete = all(scores.recorded(stage.name) >= planned.get(stage.name, 0) for stage in scores.stages)
+    if complete and questions and scores.recorded(first) >= questions:
         return None
     return WholeStudy(stages, scores, questions)
+
+
+def _counted(stage: Stage) -> int:
+    """Return the number of trials; 0 where the files that they are made of are gone."""
+    try:
+        return stage.count({})
+    except PrejudgeError:
+        return 0
