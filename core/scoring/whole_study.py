@@ -60,7 +60,9 @@ def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:
     stages = tuple(fresh.instrument(study).stages())
     first = scores.stages[0].name
     planned = {name: record.planned for name, record in scores.manifest.stages.items()}
-    questions = planned[first] if study == scores.made and first in planned else _counted(stages[0])
+    questions = _counted(stages[0])
+    if not questions and study == scores.made and scores.manifest.ending is None:
+        questions = planned.get(first, 0)
     complete = all(scores.recorded(stage.name) >= planned.get(stage.name, 0) for stage in scores.stages)
     if complete and questions and scores.recorded(first) >= questions:
         return None

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
+from prejudge.core.catalogue import packages
 from prejudge.core.catalogue.packages import requirements_of
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.installing import install_line
@@ -38,7 +39,7 @@ def doctor(*words: str):
 
 
 def test_extras_that_build_on_others_are_taken_apart(monkeypatch):
-    monkeypatch.setattr(installed, "requires", lambda _: METADATA)
+    monkeypatch.setattr(packages, "requires", lambda _: METADATA)
     found = {extra: [r.name for r in wanted] for extra, wanted in requirements_of("prejudge").items()}
     assert found == {"hf": ["torch"], "vlm": ["torch", "pillow"]}
 
@@ -53,7 +54,7 @@ def test_lack_names_what_is_missing_or_too_old(wanted, lack):
 
 
 def test_extra_that_lacks_something_says_how_to_add_it(place, monkeypatch):
-    monkeypatch.setattr(installed, "requires", lambda _: ['no-such-thing>=2; extra == "hf"'])
+    monkeypatch.setattr(packages, "requires", lambda _: ['no-such-thing>=2; extra == "hf"'])
     done = doctor()
     # A long path is broken within its cell.
     words = re.sub(r"[\s│┃]", "", done.output)
