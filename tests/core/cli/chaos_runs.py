@@ -102,9 +102,9 @@ class Lab:
         own = ["--registry", "mine.toml"] if words[0] in ("run", "resume", "score") else []
         return [*words, *asks, *own]
 
-    def run(self, study: str = "tiny", *more: str) -> Ended:
+    def run(self, study: str = "tiny", *more: str, size: str = ENOUGH) -> Ended:
         """Run the study."""
-        return self.call("run", study, "--model", "mine", "--set", ENOUGH, *more)
+        return self.call("run", study, "--model", "mine", "--set", size, *more)
 
     def run_on_terminal(self) -> tuple[int, str]:
         """Run the study in a process of its own, on a terminal, with figures; return the code and what it showed."""

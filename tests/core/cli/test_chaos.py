@@ -60,7 +60,7 @@ def test_every_fault_that_passes_loses_nothing(lab, transport):
     write_registry(lab.folder, lab.server.url, transport=transport)
     deal(lab.server, random.Random(3).sample(CALM, len(CALM)))  # not in order, where many faults look like an outage
     lab.wait = 20.0
-    first = lab.run("tiny", "--set", "per_cell=4")
+    first = lab.run("tiny", size="per_cell=4")
     assert first.code == 0, first.said.decode()[-2000:]
     assert {seen.behaviour for seen in lab.server.seen} == {"", *CALM}
     heal(lab)

@@ -29,6 +29,7 @@ from prejudge.core.scoring.recheck import RecheckOptions, recheck
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store, get_run, list_runs, statistics
+from prejudge.core.store.evidence import seal
 from prejudge.testing import ChaosServer, Reply, raises_code
 from prejudge.testing.chaos import cached, cut_prompt, ignored, named, over_limit, scored, stop_left
 from prejudge.testing.chaos.tiny import answer_well, problem
@@ -408,6 +409,7 @@ def test_run_without_the_section_opens_and_reports(store, server):
     old = msgspec.json.encode(told).decode()
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE run SET manifest = :old, local = NULL"), {"old": old})
+        seal(connection, 1)
     scores = score(catalogue, store, "latest")
     assert scores.headline[0].n == 120 and not any("endpoint" in text.lower() for text in warnings_of(scores))
     assert set(integrity_words(scores.manifest)["coin"]) == {"repeated prompts"}
