@@ -100,6 +100,8 @@ def _subjects(path: str) -> Iterable[Subject]:
 
 
 def _is_store(path: Path) -> bool:
+    if not path.is_file():
+        return False  # a pipe would be waited for
     try:
         with path.open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
