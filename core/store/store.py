@@ -366,7 +366,7 @@ class Store:
         Raises:
             StoreError: another process is at work on the run, or was since `earlier` was read; nothing was changed.
         """
-        watch(self.reading, lambda run: run_name(run) == name)
+        self.patience.endure(lambda _: watch(self.reading, lambda run: run_name(run) == name))
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         values = {"study": study, "state": "running", **manifest_columns(manifest), "finished": None}
 
