@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, TypeVar
 
 import msgspec
@@ -109,8 +110,9 @@ def check_trials(connection: sa.Connection, places: tuple[int, str, Sequence[int
         .join_from(trials, exchanges, trials.c.exchange_id == exchanges.c.id, isouter=True)
         .where(trials.c.run_id == run_id, trials.c.stage == stage, trials.c.ordinal.in_(ordinals))
     )
-    for rows in plain_rows(connection, query, CHECKED):
-        check.check(connection, stage, rows)
+    with closing(plain_rows(connection, query, CHECKED)) as parts:
+        for rows in parts:
+            check.check(connection, stage, rows)
 
 
 @enduring
@@ -132,10 +134,12 @@ def _part_after(
     kept: list[R] = []
     digests, count = bytearray(), 0
     with translated(store.url), store.engine.connect() as connection:
-        for rows in plain_rows(connection, query, CHECKED):
-            digests += check.check(connection, stage, rows)
-            kept.append(keep(rows))
-            count, last = count + len(rows), rows[-1][0]
+        # A fault leaves no cursor behind: on PostgreSQL that would be closed in a later transaction.
+        with closing(plain_rows(connection, query, CHECKED)) as parts:
+            for rows in parts:
+                digests += check.check(connection, stage, rows)
+                kept.append(keep(rows))
+                count, last = count + len(rows), rows[-1][0]
     return kept, bytes(digests), last if count == STREAMED else None
 
 
