@@ -72,12 +72,17 @@ def rows_among(connection: sa.Connection, query: str, values: Sequence[Any]) -> 
     return run_plain(connection, f"{query} IN ({marks(connection, len(values))})", values)
 
 
-def plain_rows(connection: sa.Connection, query: sa.Select[Any], size: int) -> Generator[list[tuple[Any, ...]]]:
-    """Yield the rows of a query as the driver gives them, at most `size` at a time."""
+def plain_rows(
+    connection: sa.Connection, query: sa.Select[Any], size: int, *, few: bool = False
+) -> Generator[list[tuple[Any, ...]]]:
+    """Yield the rows of a query as the driver gives them, at most `size` at a time.
+
+    `few`: a server may send all of them at once, so that no cursor of it is left where the connection is cut.
+    """
     statement = str(query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
     # SQLite's own cursor streams too, and its plain tuples take a third of the time of named rows.
     plain = connection.dialect.name == "sqlite"
-    options = {} if plain else {"stream_results": True}
+    options = {} if plain or few else {"stream_results": True}
     result = connection.exec_driver_sql(statement, execution_options=options)
     source: Any = result.cursor if plain else result
     try:

@@ -110,7 +110,7 @@ def check_trials(connection: sa.Connection, places: tuple[int, str, Sequence[int
         .join_from(trials, exchanges, trials.c.exchange_id == exchanges.c.id, isouter=True)
         .where(trials.c.run_id == run_id, trials.c.stage == stage, trials.c.ordinal.in_(ordinals))
     )
-    with closing(plain_rows(connection, query, CHECKED)) as parts:
+    with closing(plain_rows(connection, query, CHECKED, few=True)) as parts:
         for rows in parts:
             check.check(connection, stage, rows)
 
@@ -135,7 +135,7 @@ def _part_after(
     digests, count = bytearray(), 0
     with translated(store.url), store.engine.connect() as connection:
         # A fault leaves no cursor behind: on PostgreSQL that would be closed in a later transaction.
-        with closing(plain_rows(connection, query, CHECKED)) as parts:
+        with closing(plain_rows(connection, query, CHECKED, few=True)) as parts:
             for rows in parts:
                 digests += check.check(connection, stage, rows)
                 kept.append(keep(rows))
