@@ -25,7 +25,7 @@ from ..contracts.errors import StoreError
 from .bulk import batched, insert_many, table_of
 from .content import Failed, Picture, Proof, Sent, Tried
 from .evidence import IMPORTING, RECORDED, sums_of, tally, weigh
-from .holders import held, watch
+from .holders import held
 from .intake import Intake, ensure_name
 from .snapshots import snapshot, writing
 from .store import Store
@@ -68,7 +68,7 @@ class Chunks:
         self._store, self._identities, self._began = store, identities, 0.0
         self._name = f".{hashlib.sha256(name.encode()).hexdigest()[:32]}"
         self._first = 0
-        watch(store.reading, lambda run: run == self._name)
+        store.watch_holders(lambda run: run == self._name)
         self._mark = self.commit(self._begin)
 
     def __enter__(self) -> Self:

@@ -13,7 +13,7 @@ from .bulk import LOOKUP, batched, table_of
 from .chunks import give_up, spared
 from .engine import translated
 from .evidence import is_run, tally, weights_of
-from .holders import held, watch
+from .holders import held
 from .names import run_name
 from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
@@ -78,7 +78,7 @@ def would_go(store: Store, run: RunRow, options: PruneOptions) -> Going:
     Raises:
         UsageError: a run is running.
     """
-    watch(store.reading)
+    store.watch_holders()
     with snapshot(store) as connection:
         return _plan(connection, run, options).going
 
@@ -89,7 +89,7 @@ def prune(store: Store, run: RunRow, options: PruneOptions) -> Going:
     Raises:
         UsageError: a run is running.
     """
-    watch(store.reading)
+    store.watch_holders()
     if options.killed:
         with snapshot(store) as connection:
             _ensure_at_rest(connection, run, options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -353,10 +353,15 @@ class Store:
         Raises:
             StoreError: naming the process.
         """
-        watch(self.reading, lambda run: run_name(run) == name)
+        self.watch_holders(lambda run: run_name(run) == name)
         with translated(self.url), self.engine.connect() as connection:
             if (found := _run_named(connection, name)) is not None:
                 ensure_free(connection, found.id)
+
+    @enduring
+    def watch_holders(self, wanted: Callable[[str], bool] = lambda _: True) -> None:
+        """Look at the processes that hold runs until it is known which of them live; `wanted`: of which, by name."""
+        watch(self.reading, wanted)
 
     def begin_run(self, name: str, study: str, manifest: bytes, earlier: str | None = None) -> int:
         """Start a run and return its id; an interrupted run of that name is resumed.
@@ -366,7 +371,7 @@ class Store:
         Raises:
             StoreError: another process is at work on the run, or was since `earlier` was read; nothing was changed.
         """
-        self.patience.endure(lambda _: watch(self.reading, lambda run: run_name(run) == name))
+        self.watch_holders(lambda run: run_name(run) == name)
         self._parts = Parts()  # `prune` may have removed parts while no run was running
         values = {"study": study, "state": "running", **manifest_columns(manifest), "finished": None}
 
