@@ -20,6 +20,7 @@ from ..contracts import Options
 from ..contracts.adapter import Level
 from ..contracts.effects import (
     OptionEffect,
+    effects_declared,
     effects_of_values,
     text_options,
     texts_in,
@@ -172,7 +173,7 @@ class Judge:
         except PrejudgeError:
             return
         yield THINKING
-        yield from (name for name in options.__struct_fields__ if not list(effects_of_values(options, {name: "x"})))
+        yield from (name for name, effect in effects_declared(options).items() if effect == "none")
 
     def _of_options(self, kind: str, name: str, values: Mapping[str, Any]) -> Iterator[OptionEffect]:
         try:
@@ -199,8 +200,8 @@ class Judge:
                 return value
             return str(self._folder / value) if (self._folder / value).exists() else value
 
-        named = {name for name in settings if list(effects_of_values(options, {name: "x"}))}
-        return {name: place(value) if name in named else value for name, value in settings.items()}
+        declared = effects_declared(options)
+        return {name: value if declared.get(name) == "none" else place(value) for name, value in settings.items()}
 
     def _beyond(self, effects: Iterable[OptionEffect]) -> Iterator[OptionEffect]:
         """Yield the effects that need trust."""
