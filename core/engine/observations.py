@@ -118,12 +118,20 @@ def observe_stage(store: Store, run: int, stage: Stage, first: First, *, unfinis
 
     `unfinished`: leave out the trials that were not asked.
     """
-    earlier = first_statuses(store, run, stage.name) if stage.max_attempts > 1 else None
-    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage))
+    trials, failures, earlier = _recorded(store, run, stage, unfinished=unfinished)
+    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier)
+
+
+def _recorded(
+    store: Store, run: int, stage: Stage, *, unfinished: bool, proof: RunProof | None = None
+) -> tuple[Iterator[pl.DataFrame], dict[bytes, str], dict[bytes, str]]:
+    """Return a stage's trials in parts, and by key the reasons of failed calls and the statuses of first answers."""
+    earlier = first_statuses(store, run, stage.name, proof) if stage.max_attempts > 1 else {}
+    trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage), check=proof)
     failures = read_failures(store, run)
     if unfinished:
         trials = (part.filter(were_asked(part, failures)) for part in trials)
-    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier)
+    return trials, failures, earlier
 
 
 def spill_stage(
@@ -141,11 +149,7 @@ def spill_stage(
     `reasoning`: with what models wrote before their answers. Of an unfinished run, trials that were not asked are left
     out. `proof` checks the rows of the whole run.
     """
-    earlier = first_statuses(store, run.id, stage.name, proof) if stage.max_attempts > 1 else {}
-    trials = stream_trials(store, run.id, stage.name, prompts=_has_samples(stage), check=proof)
-    failures = read_failures(store, run.id)
-    if run.state in UNFINISHED:
-        trials = (part.filter(were_asked(part, failures)) for part in trials)
+    trials, failures, earlier = _recorded(store, run.id, stage, unfinished=run.state in UNFINISHED, proof=proof)
     if tally is not None and stage.operation is Generate:
         trials = _tallied(trials, tally)
     # A review marks rows by what others are, and sees all at once.

@@ -245,6 +245,7 @@ def opened(
     tallies = {stage.name: Tally() for stage in stages}
     first, reasoning = manifest.refusals, instrument.needs_reasoning
     proof = RunProof(store, run)
+    # In the order of the head: the digests of a stage that is read before its turn would wait in memory.
     read = {
         stage.name: spill_stage(store, run, stage, first, tallies[stage.name], reasoning=reasoning, proof=proof)
         for stage in sorted(stages, key=lambda stage: stage.name)
