@@ -172,8 +172,8 @@ async def _executed(
     study: Study,
     store: Store,
     options: RunOptions,
-    progress: Progress | None = None,
-    budget: Budget | None = None,
+    progress: Progress | None,
+    budget: Budget | None,
 ) -> str:
     if options.name is not None:
         store.ensure_free(options.name)  # before a model is loaded; `begin_run` decides
@@ -402,8 +402,9 @@ class _Run:
             await scheduler.aclose()
             await self._record_answered(error)
             raise
-        finally:
+        else:
             await scheduler.aclose()
+        finally:
             now = StageRecord(planned, _record(scheduler.counts), describe(limiter.take()), batch)
             self.records[stage.name] = add_up(self.recorded, stage.name, now)
             if any(now.counts[name] for name in ("asked", "failed", "retried", "canary")):
