@@ -167,7 +167,7 @@ def matches(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
 
 
 def _matching(paths: Iterable[Path], patterns: tuple[str, ...]) -> list[Path]:
-    return [path for path in paths if any(fnmatch(path.name, pattern) for pattern in patterns)]
+    return [path for path in paths if matches([path.name], patterns)]
 
 
 def _digest_file(path: Path) -> str:
