@@ -6,11 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,37 +24,16 @@ from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.testing import raises_code
 
 from ...command import Done, call
+from ...listener import Listener, listening
 
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 OPENAI = "sk-test-0123456789abcdefghij"
 
 
-class Listener(ThreadingHTTPServer):
-    """A stranger's server: it notes what it is sent, and refuses."""
-
-    heard: list[str]
-
-
-class _Hear(BaseHTTPRequestHandler):
-    server: Listener
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("latin-1")
-        self.server.heard.append(f"{self.headers} {body}")
-        self.send_response(401)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def _stranger() -> Iterator[Listener]:
-    with Listener(("127.0.0.1", 0), _Hear) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with listening(401) as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from prejudge.core.catalogue.trust import read_candidate, wants_of
 
 from ...command import call
+from ...listener import Listener, listening
 from .untrusted import CANARIES, Folder, folders
 
 SECRET_FILE = "canary-in-a-file-0123456789abcdef"
@@ -24,35 +22,10 @@ HARMLESS |= {"bedrock keyless", "openai sdk", "bedrock region"}
 """What may be read unasked: it asks this machine without a key, or is refused before it asks."""
 
 
-class Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    heard: list[str]
-
-
-class _Hear(BaseHTTPRequestHandler):
-    server: Listener
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0) or 0)).decode("latin-1")
-        self.server.heard.append(f"{self.requestline}\n{self.headers}\n{body}")
-        self.send_response(404)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_GET = do_PUT = do_POST
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def listener() -> Iterator[Listener]:
-    with Listener(("127.0.0.1", 0), _Hear) as server:
-        server.heard = []
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with listening(404) as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,37 +16,16 @@ from prejudge.core.store import Store, get_run
 from prejudge.testing import raises_code
 
 from ...command import Done, call
+from ...listener import Listener, listening
 
 KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 RUN = ("run", "subtle-sai", "--set", "per_cell=1", "--max-requests", "1", "-q", "--model")
 
 
-class Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    heard: list[str]
-
-
-class _Hear(BaseHTTPRequestHandler):
-    server: Listener
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0) or 0))
-        self.server.heard.append(str(self.headers))
-        self.send_response(500)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    with Listener(("127.0.0.1", 0), _Hear) as server:
-        server.heard = []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with listening(500) as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture

@@ -23,6 +23,13 @@ def test_identity_ignores_other_files(name, copied):
     assert build(copied).identity == before
 
 
+def change_pooling(folder, **fields):
+    """Change what `modules.json` says of the second module."""
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1] |= fields
+    (folder / "modules.json").write_text(json.dumps(modules))
+
+
 def test_identity_follows_every_module_file(projected, tmp_path):
     folder = shutil.copytree(projected, tmp_path / projected.name)
     before = build(folder).identity
@@ -81,17 +88,13 @@ def test_hub_name_is_pinned_to_cached_commit(tiny, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", ["../elsewhere", "/etc"])
 def test_module_outside_the_model_is_refused(path, copied):
-    modules = json.loads((copied / "modules.json").read_text())
-    modules[1]["path"] = path
-    (copied / "modules.json").write_text(json.dumps(modules))
+    change_pooling(copied, path=path)
     with raises_code(ModelLoadError, "model.config"):
         build(copied)
 
 
 def test_own_code_needs_trust(copied):
-    modules = json.loads((copied / "modules.json").read_text())
-    modules[1]["type"] = "custom.Pooling"
-    (copied / "modules.json").write_text(json.dumps(modules))
+    change_pooling(copied, type="custom.Pooling")
     with raises_code(ModelLoadError, "model.own-code", "trust_remote_code"):
         build(copied)
     assert build(copied, trust_remote_code=True).identity.settings["trust_remote_code"] is True
@@ -109,9 +112,7 @@ def test_own_code_needs_trust(copied):
     ],
 )
 def test_class_that_is_not_listed_is_not_imported(named, copied):
-    modules = json.loads((copied / "modules.json").read_text())
-    modules[1]["type"] = named
-    (copied / "modules.json").write_text(json.dumps(modules))
+    change_pooling(copied, type=named)
     with raises_code(ModelLoadError, "model.own-code"):
         build(copied)
 
