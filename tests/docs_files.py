@@ -6,12 +6,15 @@ import csv
 import json
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import prejudge
+from prejudge.core.store import Store, list_runs
+from prejudge.core.store.signatures import sign_run
 from prejudge.probes.attractiveness import faces as schematic
 
 from .adapters.checkpoints import write_encoder, write_masked
@@ -236,6 +239,18 @@ def indicasa(place: Path) -> None:
     write_rows(place / "counts.csv", counts)
 
 
+def signers(place: Path) -> None:
+    """Make a key where people keep theirs, allow its owner to sign, and sign every run of the store."""
+    key = Path("~/.ssh/id_ed25519").expanduser()
+    key.parent.mkdir(parents=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
+    public = key.with_suffix(".pub").read_text("utf-8")
+    (place / "allowed_signers").write_text(f"alice@example.org {public}", "utf-8")
+    with Store(place / "prejudge.db") as store:
+        for run in list_runs(store):
+            sign_run(store, run, str(key))
+
+
 def contexts(place: Path) -> None:
     """Write sentences in contexts, as `train-encoder` reads them, and the models to start from."""
     kinds = {"stereotype": ("poor", "late", "slow"), "anti_stereotype": ("rich", "early", "quick")}
@@ -262,6 +277,7 @@ MAKERS = {
     "docs/progress.md": (local_model,),
     "docs/sharing.md": (sharing,),
     "docs/start.md": (local_model,),
+    "docs/store.md": (signers,),
     "docs/studies/attractiveness.md": (faces,),
     "docs/studies/bistereo-nli-details.md": (inference,),
     "docs/studies/bistereo-pairs.md": (pairs,),

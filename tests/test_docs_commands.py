@@ -83,7 +83,7 @@ def small(options_of) -> Iterator[None]:
                 patch.setattr(option, "default", world.SHORT[option.name])
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         # A reading room is open until somebody ends it.
-        patch.setattr("prejudge.core.view.serve.serve", lambda *_: None)
+        patch.setattr("prejudge.core.view.serve.serve", lambda *_, **__: None)
         yield
 
 
@@ -175,10 +175,13 @@ def allowed(line: str) -> set[int]:
 def test_commands_of_a_page_run(page, template, tmp_path, monkeypatch):
     for needed in NEEDS.get(name_of(page), ()):
         need_ray() if needed == "ray" else pytest.importorskip(needed)
+    if made.signers in made.MAKERS.get(name_of(page), ()) and shutil.which("ssh-keygen") is None:
+        pytest.skip("needs ssh-keygen (openssh-client)")
     place = tmp_path / "work"
     shutil.copytree(template, place)
     monkeypatch.chdir(place)
     monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write_files(page, place)
     for make in made.MAKERS.get(name_of(page), ()):
         make(place)

@@ -67,12 +67,10 @@ def slow(store, monkeypatch, seconds=COMMIT_SECONDS):
 
 
 def test_calls_are_sent_while_others_are_committed(store, monkeypatch):
-    """With a slot that waits for its commit, 40 answers of 4 slots would take ten calls and ten commits in turn."""
+    """A slot that waited for its commit would ask nothing until what it asked is in the store."""
     FakeModel.delay = COMMIT_SECONDS
     commits = slow(store, monkeypatch)
-    began = time.monotonic()
     perform(store, 40)
-    assert time.monotonic() - began < 2 * 10 * COMMIT_SECONDS + 1.0
     assert any(asked > done for (asked, _), done in zip(commits, total(commits), strict=True))
 
 
