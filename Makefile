@@ -11,7 +11,7 @@ LINK := .build/src/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
+.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -78,6 +78,10 @@ certificates: $(VENV)/.dev
 	[ -z "$$PREJUDGE_SHARED_DATA" ] || $(BIN)/prejudge calibrate crows-pairs --jobs 2 --out .build/certificates \
 		--data "$$PREJUDGE_SHARED_DATA/crows_pairs/crows_pairs_anonymized.csv"
 	$(BIN)/python benchmarks/certificates.py .build/certificates
+
+# Ratios to bare libraries, each with a bound: a minute of a quiet machine.
+bench-quick: $(VENV)/.dev
+	$(BIN)/python benchmarks/quick.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/pll.py

@@ -266,7 +266,7 @@ def test_every_block_is_of_a_kind_that_is_tested():
     # Signatures, which are no programs; test_reference_pages.py holds them to the code.
     assert {name_of(block.page) for block in shown if block.language == "py"} == {"docs/reference/api.md"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
-    # What a command of the page before it printed, in part; what is signed, which test_signatures.py gives to ssh-keygen.
+    # What a command of the page before it printed, in part; what is signed, which test_signatures.py checks.
     printed = {"docs/plugins.md", "docs/measurement.md", "docs/store.md"}
     assert {name_of(block.page) for block in shown if block.language == "text"} <= printed
     # Typed on several machines; tests/core/workers/test_ray.py joins a cluster by its address on one.

@@ -68,10 +68,10 @@ class Faces:
             return None
         if name not in self._known:
             try:
-                data = blobs(name)
+                self._known[name] = face_in(blobs(name))
             except DataError:
-                return None
-            self._known[name] = face_in(data)
+                # Looked for once: a store that has no bytes of a picture is asked about it with every question.
+                self._known[name] = None
         return self._known[name]
 
     def lean(self, face: Face | None, option: str, valued: int) -> float:

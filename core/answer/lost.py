@@ -24,9 +24,9 @@ FEWEST = 5
 MOST_LEVELS = 100
 """Levels above which a factor names single questions rather than groups of them."""
 MENDS = {
-    "unreadable": "Read an example below. If the answer is empty or cut off, allow more tokens (max_tokens of the "
-    "model; one that reasons may have used them up). If it is there in other words, choose another prompt or reading "
-    "of the study, or a model that follows instructions.",
+    "unreadable": "Read one of them under Examples in the report. If the answer is empty or cut off, allow more tokens "
+    "(max_tokens of the model; one that reasons may have used them up). If it is there in other words, choose another "
+    "prompt or reading of the study, or a model that follows instructions.",
     "refused": "The model declines the question. That is a finding about the model, not a fair answer: report it, or "
     "ask another prompt of the study, or score likelihoods instead of answers where the study can.",
     "filtered": "The provider's filter stopped these, not the model: ask an endpoint without it, or report the share.",
