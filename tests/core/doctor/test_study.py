@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -116,6 +117,18 @@ def test_endpoint_that_repeats_fails_only_where_the_study_samples():
     assert "fail" not in verdicts(examined(Asking(*OWN), subject=Deaf())).values()
     found = verdicts(examined(Asking(*DRAWN), subject=Deaf()))
     assert [name for name, verdict in found.items() if verdict == "fail"] == ["repeats are draws of their own"]
+
+
+def test_endpoint_whose_draws_are_alike_at_the_temperature_of_the_study_only_passes_and_is_told():
+    class Cold(Model):
+        async def generate(self, request):
+            drawn = request.sample if (request.sampling.temperature or 0) >= 1 else 0
+            return await super().generate(msgspec.structs.replace(request, sample=drawn))
+
+    (check,) = [c for name, c in examined(Asking(*DRAWN), subject=Cold()).items() if "draws" in name]
+    assert check.verdict == "pass"
+    # The draws that are counted are those at the study's own temperature: all alike.
+    assert check.detail.startswith("1 distinct answer ") and "at 1 they differ" in check.detail
 
 
 def test_endpoint_that_refuses_seeds_fails_where_the_study_repeats():
