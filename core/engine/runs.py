@@ -557,6 +557,8 @@ class _Window:
         self.scheduler, self.ordinal, self.trials = scheduler, ordinal, trials
         self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
         self.found: dict[bytes, Found] = {}
+        self.earlier: dict[int, list[bytes]] = {}
+        """By place, digests of the answers to attempts that were followed by another."""
         self.settled = False
         """Whether each trial was answered, or failed finally, and is recorded."""
         self.fresh = scheduler.fresh if scheduler.fresh is not None else {}
@@ -581,6 +583,7 @@ class _Window:
             # A trial that was to be asked again has the answer of the attempt before.
             places = [place for place in places if self.keyed[place].key not in self.found and self._attempt(place)]
             for place in places:
+                self.earlier[place].pop()
                 request = msgspec.structs.replace(self.trials[place].request, attempt=self._attempt(place) - 1)
                 self.keyed[place] = self.scheduler.key(request)
 
@@ -600,6 +603,7 @@ class _Window:
             if not (unanswered := await self._unanswered(attempt - 1)):
                 break
             for place in unanswered:
+                self.earlier.setdefault(place, []).append(self.found[self.keyed[place].key].digest or b"")
                 request = msgspec.structs.replace(self.trials[place].request, attempt=attempt)
                 self.keyed[place] = self.scheduler.key(request)
             await self._ask(unanswered)
@@ -664,8 +668,10 @@ class _Window:
 
     def _rows(self) -> list[NewTrial]:
         run, stage = self.scheduler.ledger.run_id, self.stage.name
-        answers = (self.found.get(keyed.key) for keyed in self.keyed)
-        return [
-            NewTrial(run, stage, self.ordinal + place, trial.id, encode(trial.factors).decode(), keyed.key, found)
-            for place, (trial, keyed, found) in enumerate(zip(self.trials, self.keyed, answers, strict=True))
-        ]
+        rows = []
+        for place, (trial, keyed) in enumerate(zip(self.trials, self.keyed, strict=True)):
+            answer = self.found.get(keyed.key)
+            earlier = b"".join(self.earlier.get(place, ())) if answer is not None else b""
+            factors = encode(trial.factors).decode()
+            rows.append(NewTrial(run, stage, self.ordinal + place, trial.id, factors, keyed.key, answer, earlier))
+        return rows

@@ -39,10 +39,12 @@ MEMBER_BYTES, ROW_BYTES, SLICE_BYTES = 256 << 20, 64 << 20, 16 << 20
 """Most bytes of texts in a Parquet member, in a row, and in the rows that are in memory as objects at a time."""
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can represent."""
+EARLIER = "earlier"
+"""Column of trials that a member lacks where none of them was asked again."""
 BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
 SCHEMAS: dict[str, dict[str, Any]] = {
     "exchanges": dict(zip(Sent._fields, (BYTES, BYTES, TEXT, TEXT, TEXT, TEXT, WHOLE, WHOLE, REAL, REAL), strict=True)),
-    "trials": dict(zip(Tried._fields, (TEXT, WHOLE, TEXT, TEXT, BYTES, WHOLE), strict=True)),
+    "trials": dict(zip(Tried._fields, (TEXT, WHOLE, TEXT, TEXT, BYTES, WHOLE, BYTES), strict=True)),
     "attempts": dict(zip(Failed._fields, (BYTES, TEXT, TEXT, REAL), strict=True)),
 }
 
@@ -163,6 +165,8 @@ class _Writer:
 
         count = 0
         for number, frame in enumerate(_members(kind, frames())):
+            if kind == "trials" and not frame[EARLIER].bin.size().sum():
+                frame = frame.drop(EARLIER)
             buffer = BytesIO()
             frame.write_parquet(buffer)
             self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
@@ -236,7 +240,8 @@ def _exchanges(rows: Sequence[Sent]) -> _Rows:
 
 
 def _rows(kind: str, rows: Sequence[Any]) -> _Rows:
-    return _Rows(packed(KINDS[kind], rows), pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row"))
+    fields = [row.fields for row in rows] if kind == "trials" else rows
+    return _Rows(packed(KINDS[kind], fields), pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row"))
 
 
 KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}

@@ -20,7 +20,7 @@ from ..contracts.canonical import request_key
 from .bulk import batched, plain_rows, table_of
 from .crew import Crew
 from .damage import damaged
-from .evidence import answer_digest, bytewise, plan_order
+from .evidence import answer_digest, bytewise, earlier_answers_in, plan_order
 from .parts import unpack
 from .reachable import READ, gather_uses, images_in
 from .reading import RunRow, runs_of
@@ -79,6 +79,13 @@ class Tried(NamedTuple):
     factors: str
     key: bytes
     exchange: int | None
+    earlier: bytes = b""
+    """Digests of the answers to the attempts before the last one."""
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """Return what is added to a digest of the content."""
+        return tuple(self) if self.earlier else self[:-1]
 
 
 class Failed(NamedTuple):
@@ -222,7 +229,7 @@ class RunContent:
         for rows in self.exchanges(packed_exchanges):
             digest.add_packed(rows)
         for tried in self.trials():
-            digest.add("trial", tried)
+            digest.add("trial", (row.fields for row in tried))
         digest.add("failure", self.failures())
         digest.add("picture", ((sha256, media_type) for sha256, media_type, _ in self.pictures()))
         return digest.hexdigest()
@@ -328,7 +335,14 @@ def _whole(connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> tuple[li
 def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:
     """Yield a run's trials with the indexes of their exchanges."""
     trials = table_of(RunTrial)
-    columns = [trials.c[name] for name in Tried._fields[:-1]]
-    query = sa.select(*columns, trials.c.exchange_id).where(trials.c.run_id == run_id).order_by(*plan_order(connection))
+    columns = [trials.c[name] for name in ("stage", "ordinal", "trial", "factors", "key", "exchange_id", "digest")]
+    query = sa.select(*columns).where(trials.c.run_id == run_id).order_by(*plan_order(connection))
     for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
-        yield [Tried(*row[:4], bytes(row[4]), None if row[5] is None else int(places[row[5]])) for row in rows]
+        yield [
+            Tried(stage, ordinal, trial, factors, bytes(key), _place_of(number, places), earlier_answers_in(digest))
+            for stage, ordinal, trial, factors, key, number, digest in rows
+        ]
+
+
+def _place_of(number: int | None, places: Places) -> int | None:
+    return None if number is None else int(places[number])

@@ -18,6 +18,7 @@ from .bulk import plain_rows, run_plain, table_of
 from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial, Tally
 
 VERSION = b"prejudge-evidence-1"
+DIGEST_BYTES = 32
 READ = 10_000
 """Rows read at a time."""
 WEIGHED: dict[str, tuple[type[SQLModel], tuple[str, ...]]] = {
@@ -56,9 +57,27 @@ def answer_digest(
     return hashlib.sha256(_pack(fields)).digest()
 
 
-def trial_digest(stage: str, ordinal: int, trial: str, factors: str, key: bytes, answer: bytes | None) -> bytes:
-    """Return the digest (32 bytes) of a trial at its place in the plan; `answer` is the digest of its exchange."""
-    return hashlib.sha256(_pack((stage, ordinal, trial, factors, key, answer))).digest()
+def trial_digest(
+    stage: str, ordinal: int, trial: str, factors: str, key: bytes, answer: bytes | None, earlier: bytes = b""
+) -> bytes:
+    """Return the digest of a trial at its place in the plan: a sha256, and after it `earlier`, which it covers.
+
+    Args:
+        stage: name of the stage.
+        ordinal: index in the plan.
+        trial: id of the trial.
+        factors: canonical JSON.
+        key: of the last attempt.
+        answer: digest of the answer to the last attempt.
+        earlier: digests of the answers to the attempts before it, in order.
+    """
+    fields = (stage, ordinal, trial, factors, key, answer)
+    return hashlib.sha256(_pack((*fields, earlier) if earlier else fields)).digest() + earlier
+
+
+def earlier_answers_in(digest: Any) -> bytes:
+    """Return the digests of earlier answers that a trial's digest contains; none where it is damaged."""
+    return digest[DIGEST_BYTES:] if isinstance(digest, bytes) else b""
 
 
 def run_head(digests: Iterable[bytes]) -> bytes:

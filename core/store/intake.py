@@ -162,9 +162,9 @@ class Intake:
         rows = list(rows)
         for row in rows:
             ensure_factors(row)
-        columns = ("run_id", *Tried._fields[:-1], "exchange_id", "digest")
+        columns = ("run_id", *Tried._fields[:5], "exchange_id", "digest")
         answers = self._digests({row.exchange for row in rows if row.exchange is not None})
-        fresh = [(run_id, *row, trial_digest(*row[:5], answers.get(row.exchange))) for row in rows]
+        fresh = [(run_id, *row[:6], trial_digest(*row[:5], answers.get(row.exchange), row.earlier)) for row in rows]
         insert_many(self.connection, table_of(RunTrial), columns, fresh)
 
     def _digests(self, numbers: set[int]) -> dict[int | None, bytes]:

@@ -1,4 +1,4 @@
-"""Rows that a run uses: the exchanges of its trials, earlier unreadable attempts, and their images.
+"""Rows that a run uses: the exchanges of its trials, of their earlier attempts, and their images.
 
 Ids are collected in temporary tables, so that memory does not grow with the run and one statement handles a whole set.
 """
@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-import msgspec
 import sqlalchemy as sa
 
-from ..contracts.canonical import decode_request, encode, request_key
+from .attempts import answers_to, stream_attempts
 from .bulk import LOOKUP, batched, table_of
-from .parts import unpack
-from .tables import Exchange, Model, RunTrial
+from .tables import Exchange, RunTrial
 
 READ = 10_000
 """Rows read at a time."""
@@ -35,8 +33,9 @@ def gather_uses(connection: sa.Connection, name: str, run: sa.ColumnElement[bool
     trials = table_of(RunTrial)
     pointed = sa.select(trials.c.exchange_id).where(run, trials.c.exchange_id.is_not(None)).distinct()
     connection.execute(sa.insert(used).from_select(["id"], pointed))
-    for keys in batched(_earlier_keys(connection, used), LOOKUP):
-        _add_keys(connection, used, keys)
+    for attempts in stream_attempts(connection, run):
+        wanted = {pair for trial in attempts for pair in trial.pairs}
+        _add(connection, used, (row[0] for row in answers_to(connection, attempts) if row[1:] in wanted))
     return used
 
 
@@ -68,28 +67,9 @@ def stream_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> It
         yield f"{request} {response}"
 
 
-def _earlier_keys(connection: sa.Connection, used: sa.Table) -> list[bytes]:
-    """Return the keys of the attempts before those in `used`, because a trial's row has only its last attempt."""
-    exchange, model = table_of(Exchange), table_of(Model)
-    query = (
-        sa.select(model.c.digest, exchange.c.request)
-        .join_from(exchange, model)
-        .where(exchange.c.id.in_(sa.select(used.c.id)), exchange.c.request.like('{"attempt":%'))
-    )
-    keys: list[bytes] = []
-    for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
-        requests = unpack(connection, (request for _, request in rows))
-        keys.extend(key for (digest, _), text in zip(rows, requests, strict=True) for key in _before(digest, text))
-    return keys
-
-
-def _before(digest: bytes, text: str) -> Iterator[bytes]:
-    request = decode_request(text)
-    for attempt in range(request.attempt):
-        yield request_key(bytes(digest), encode(msgspec.structs.replace(request, attempt=attempt)))
-
-
-def _add_keys(connection: sa.Connection, used: sa.Table, keys: Iterable[bytes]) -> None:
-    exchange = table_of(Exchange)
-    found = sa.select(exchange.c.id).where(exchange.c.key.in_(list(keys)), exchange.c.id.not_in(sa.select(used.c.id)))
-    connection.execute(sa.insert(used).from_select(["id"], found))
+def _add(connection: sa.Connection, ids: sa.Table, numbers: Iterable[int]) -> None:
+    """Add ids that are not there yet."""
+    for some in batched(numbers, LOOKUP):
+        known = set(connection.scalars(sa.select(ids.c.id).where(ids.c.id.in_(some))))
+        if new := [{"id": number} for number in dict.fromkeys(some) if number not in known]:
+            connection.execute(sa.insert(ids), new)

@@ -32,6 +32,7 @@ from .exchange_checks import Problem, fault_of
 from .intake import Intake
 from .names import run_name
 from .parts import long_texts, text_digest
+from .reachable import gather_uses
 from .reading import RunRow, runs_of
 from .run_checks import TrialCheck, record_fault
 from .snapshots import snapshot, writing
@@ -236,7 +237,7 @@ class _Repair:
     def _take_trials(self, run_id: int, theirs: RunRow) -> None:
         trials, exchange = table_of(RunTrial), table_of(Exchange)
         places = new_places(self.there)
-        used = sa.select(trials.c.exchange_id).where(trials.c.run_id == theirs.id, trials.c.exchange_id.is_not(None))
+        used = sa.select(gather_uses(self.there, "used_by_run", trials.c.run_id == theirs.id).c.id)
         with closing(stream_exchanges(self.there, exchange.c.id.in_(used), [exchange.c.id])) as parts:
             for numbers, rows, proofs in parts:
                 places[numbers] = self.intake.exchanges(rows, proofs)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from .attempts import missing_answers, stream_attempts
 from .bulk import plain_rows, table_of
 from .damage import UNREADABLE
-from .evidence import READ, VERSION, failures_of, plan_order, record_digest, trial_digest
+from .evidence import READ, VERSION, earlier_answers_in, failures_of, plan_order, record_digest, trial_digest
 from .reading import RunRow
 from .tables import Exchange, Run, RunTrial
 
@@ -56,6 +57,9 @@ class TrialCheck:
                 if (fault := _trial_fault(row)) is not None:
                     found += 1
                     yield TrialFault(f"trial {row[2]!r} of stage {row[0]!r}", *fault)
+        for attempt_fault in self._attempt_faults():
+            found += 1
+            yield attempt_fault
         if self._run.state == "running":
             return
         if self._run.head is None:
@@ -65,6 +69,12 @@ class TrialCheck:
             if not found and not self._gaps:
                 problem = "some were added or removed: they are not those that were recorded"
                 yield TrialFault("all trials", "head", problem)
+
+    def _attempt_faults(self) -> Iterator[TrialFault]:
+        for attempts in stream_attempts(self._connection, table_of(RunTrial).c.run_id == self._run.id):
+            for trial, number in missing_answers(self._connection, attempts):
+                problem = f"the answer to its attempt {number} is not in the store, or was changed"
+                yield TrialFault(f"trial {trial.trial!r} of stage {trial.stage!r}", "answer", problem)
 
     def _pass(self, row: tuple[Any, ...]) -> None:
         """Add a row to the head, and note the places before it that have no trial."""
@@ -98,7 +108,7 @@ def record_fault(connection: sa.Connection, run: RunRow) -> str | None:
 def _trial_fault(row: tuple[Any, ...]) -> tuple[str, str] | None:
     stage, ordinal, trial, factors, own_key, exchange_id, digest, found, key, answer = row
     try:
-        expected = trial_digest(stage, ordinal, trial, factors, own_key, answer)
+        expected = trial_digest(stage, ordinal, trial, factors, own_key, answer, earlier_answers_in(digest))
     except UNREADABLE as error:
         return "factors", f"it cannot be read: {error}"
     if expected == digest and (exchange_id is None or key == own_key):

@@ -84,6 +84,8 @@ class NewTrial(NamedTuple):
     factors: str
     key: bytes
     answer: Found | None
+    earlier: bytes = b""
+    """Digests of the answers to the attempts before the one that was answered."""
 
 
 class Store:
@@ -305,7 +307,7 @@ class Store:
         """
         if not rows:
             return
-        columns, table, first = (*NewTrial._fields[:-1], "exchange_id", "digest"), table_of(RunTrial), rows[0]
+        columns, table, first = (*NewTrial._fields[:-2], "exchange_id", "digest"), table_of(RunTrial), rows[0]
         place = {"run_id": first.run_id, "stage": first.stage, "ordinal": first.ordinal}
 
         def write(repeated: bool) -> None:
@@ -497,9 +499,9 @@ def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | 
 
 def _recorded(rows: Iterable[NewTrial]) -> list[tuple[Any, ...]]:
     recorded = []
-    for run_id, stage, ordinal, trial, factors, key, answer in rows:
+    for run_id, stage, ordinal, trial, factors, key, answer, earlier in rows:
         number, found = (None, None) if answer is None else (answer.exchange_id, answer.digest)
-        digest = trial_digest(stage, ordinal, trial, factors, key, found)
+        digest = trial_digest(stage, ordinal, trial, factors, key, found, earlier)
         recorded.append((run_id, stage, ordinal, trial, factors, key, number, digest))
     return recorded
 

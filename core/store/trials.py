@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
-import msgspec
 import polars as pl
 import sqlalchemy as sa
 
-from ..contracts.canonical import decode_request, encode, request_key
-from .bulk import LOOKUP, plain_rows, rows_among, table_of
-from .damage import UNREADABLE, answer_fault, damaged
+from ..contracts.canonical import request_key
+from .attempts import stream_attempts
+from .bulk import LOOKUP, batched, plain_rows, rows_among, table_of
+from .damage import answer_fault, damaged
 from .engine import translated
 from .evidence import ANSWER
 from .parts import unpack
@@ -171,58 +171,42 @@ def _texts_of(store: Store, stored: Iterable[str]) -> tuple[dict[int, bytes], li
 def first_statuses(store: Store, run_id: int, stage: str, check: RowCheck | None = None) -> dict[bytes, str]:
     """Return the status of the first answer to each trial that was asked again, by the key of its last request.
 
-    It is the answer to the first request that the store had when the last one came; later ones of a refresh do not
-    count. A first answer with the status `ok` was `unreadable`: otherwise it was the last. `check` is that of the whole
-    run, if all is read.
+    A first answer with the status `ok` was `unreadable`: otherwise it was the last. `check` is that of the whole run,
+    if all is read.
 
     Raises:
         DataError: a first answer is not as it was stored, or was removed.
     """
     check = check or RowCheck(strict=not store.unproved)
-    trials, exchange, model = table_of(RunTrial), table_of(Exchange), table_of(Model)
-    query = (
-        sa.select(trials.c.key, exchange.c.created, model.c.digest, exchange.c.request)
-        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
-        .join(model)
-        .where(trials.c.run_id == run_id, trials.c.stage == stage, exchange.c.request.like('%"attempt":%'))
-    )
-    statuses: dict[bytes, str] = {}
+    trials, statuses = table_of(RunTrial), dict[bytes, str]()
     with translated(store.url), store.engine.connect() as connection:
-        for rows in connection.execute(query).partitions(LOOKUP):
-            requests = unpack(connection, (request for *_, request in rows))
-            firsts = [
-                request_key(bytes(digest), _first_attempt(text))
-                for (_, _, digest, _), text in zip(rows, requests, strict=True)
-            ]
-            answers = _answers_to(connection, firsts, check)
-            for (key, came, *_), first in zip(rows, firsts, strict=True):
-                if not isinstance(key, bytes | memoryview):
+        for attempts in stream_attempts(connection, sa.and_(trials.c.run_id == run_id, trials.c.stage == stage)):
+            answers = _statuses(connection, {trial.pairs[0] for trial in attempts if trial.pairs}, check)
+            for trial in attempts:
+                if not isinstance(trial.key, bytes):
                     raise damaged(f"stage {stage!r}", "the key of a trial is no digest")
-                if first in answers:
-                    status = _status_at(answers[first], came)
-                    statuses[bytes(key)] = "unreadable" if status == "ok" else status
+                status = answers.get(trial.pairs[0]) if trial.pairs else None
+                if status is None:
+                    problem = "its first answer is not in the store, or was changed"
+                    check.report(f"trial {trial.trial!r} of stage {stage!r}", problem)
                 else:
-                    # Only an answer is a reason to ask again, and it is kept as long as the run.
-                    check.report(f"stage {stage!r}", f"the first answer to the request {bytes(key).hex()} is not there")
+                    statuses[trial.key] = "unreadable" if status == "ok" else status
     return statuses
 
 
-def _answers_to(
-    connection: sa.Connection, keys: Sequence[bytes], check: RowCheck
-) -> dict[bytes, list[tuple[float, str]]]:
-    """Return (time, status) of every answer to keys, in order of time."""
+def _statuses(
+    connection: sa.Connection, pairs: Collection[tuple[bytes, bytes]], check: RowCheck
+) -> dict[tuple[bytes, bytes], str]:
+    """Return the status of the answers with these keys and digests."""
     query = f"SELECT id, {', '.join(ANSWER)}, digest FROM exchange WHERE key"
-    answers: dict[bytes, list[tuple[float, str]]] = {}
-    for number, *fields, digest in rows_among(connection, query, keys):
-        if (problem := answer_fault(fields, digest)) is not None:
-            check.report(f"exchange {number}", problem)
-        answers.setdefault(bytes(fields[0]), []).append((fields[-1], fields[3]))
-    return {key: sorted(found) for key, found in answers.items()}
-
-
-def _status_at(answers: Sequence[tuple[float, str]], when: float) -> str:
-    """Return the status of the last answer until a time; of the first, where clocks differed and all are later."""
-    return next((status for time, status in reversed(answers) if time <= when), answers[0][1])
+    statuses: dict[tuple[bytes, bytes], str] = {}
+    for keys in batched({key for key, _ in pairs}, LOOKUP):
+        for number, *fields, digest in rows_among(connection, query, keys):
+            if (pair := (fields[0], digest)) in pairs:
+                if (problem := answer_fault(fields, digest)) is not None:
+                    check.report(f"exchange {number}", problem)
+                statuses[pair] = fields[ANSWER.index("status")]
+    return statuses
 
 
 def question_texts(requests: pl.Expr) -> pl.Expr:
@@ -230,10 +214,3 @@ def question_texts(requests: pl.Expr) -> pl.Expr:
     # Quotes inside a JSON string are escaped, so the patterns match members only.
     rest = requests.str.replace_all(f",{_NUMBER}", "").str.replace_all(rf"\{{{_NUMBER},?", "{")
     return rest.str.replace_all(',"sampling":{}', "", literal=True)
-
-
-def _first_attempt(text: str) -> bytes:
-    try:
-        return encode(msgspec.structs.replace(decode_request(text), attempt=0))
-    except UNREADABLE as error:
-        raise damaged("a request", f"it cannot be read ({error})") from None

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
-from .bundle import FORMAT, KINDS, MEMBER_BYTES, MEMBER_ROWS, ROW_BYTES, SCHEMAS, Head, row_bytes, slices
+from .bundle import EARLIER, FORMAT, KINDS, MEMBER_BYTES, MEMBER_ROWS, ROW_BYTES, SCHEMAS, Head, row_bytes, slices
 from .chunks import Chunks
 from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, packed, rename
 from .crew import Crew
@@ -170,10 +170,11 @@ class Bundle:
             if (size := expanded_bytes(raw)) > MEMBER_BYTES + ROW_BYTES:
                 raise self._too_large(name, size)
             height = pl.scan_parquet(data).select(pl.len()).collect().item()
-            if height > MEMBER_ROWS or pl.read_parquet_schema(data) != schema:
+            own = pl.read_parquet_schema(data)
+            if height > MEMBER_ROWS or own not in (schema, {n: kind for n, kind in schema.items() if n != EARLIER}):
                 raise self._fault(f"{name} has other columns, or more rows, than a bundle has", "bundle.table")
             data.seek(0)
-            frame = pl.read_parquet(data)
+            frame = pl.read_parquet(data).with_columns(pl.lit(b"").alias(name) for name in schema if name not in own)
         except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self._fault(f"{name} cannot be read ({str(error)[:200]})", "bundle.content") from None
         # A text that many rows repeat is in the file, and so far in memory, once: as objects each row has its own.
@@ -301,16 +302,21 @@ class _Taking:
             keys += part.keys
             answers += part.answers
         last: tuple[bytes, int] = (b"", -1)
+        earlier = set[bytes]()
         for tried in self._bundle.rows("trials"):
-            digest.add(KINDS["trials"], tried)
+            digest.add(KINDS["trials"], (trial.fields for trial in tried))
             trial: Tried
             for trial in tried:
                 ensure_factors(trial)
                 answer = self._answer(trial, keys, answers)
-                head.update(trial_digest(*trial[:5], answer))
+                head.update(trial_digest(*trial[:5], answer, trial.earlier))
+                earlier.update(trial.earlier[start : start + 32] for start in range(0, len(trial.earlier), 32))
                 if (place := (trial.stage.encode(), trial.ordinal)) <= last:
                     raise self._changed("its trials are not in the order of their plan", "bundle.content")
                 last = place
+        earlier.difference_update(bytes(answers[start : start + 32]) for start in range(0, len(answers), 32))
+        if earlier:
+            raise self._changed(f"{len(earlier):,} answers to earlier attempts are not in it", "bundle.exchange")
         for failed in self._bundle.rows("attempts"):
             digest.add(KINDS["attempts"], failed)
         pictures = []

@@ -183,6 +183,8 @@ def test_trial_that_was_to_be_asked_again_has_its_first_answer(store, catalogue)
     again = len(stored(store)) - 20
     assert 0 < again < 20 and scores.recorded("count") == 20
     assert (mean_of(scores).n, mean_of(scores).missing.counts) == (again, {"unreadable": 20 - again})
+    assert not list(Checks(store, 1).problems())
+    assert scores.last["first"].to_list() == ["unreadable"] * 20
 
 
 class Later(CountStage):

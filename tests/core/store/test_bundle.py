@@ -109,6 +109,14 @@ def test_replay_works_from_a_bundle(run_study, store, elsewhere, catalogue, tmp_
     assert score(catalogue, elsewhere, again).last.equals(score(catalogue, store, name).last)
 
 
+def test_bundle_without_an_earlier_answer_of_a_trial_is_refused(bundle, elsewhere):
+    def change(frame):
+        other = pl.when(pl.col("earlier") != b"").then(pl.lit(b"x" * 32)).otherwise("earlier")
+        return frame.with_columns(other.alias("earlier"))
+
+    refused(elsewhere, write(bundle, edited(bundle, "trials/00000.parquet", change)), "bundle.exchange")
+
+
 def test_importing_twice_changes_nothing(bundle, elsewhere):
     take(elsewhere, bundle)
     before = statistics(elsewhere)

@@ -15,13 +15,17 @@ from sqlmodel import SQLModel
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Probe, Trial
+from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import DataError, PermanentError, PrejudgeError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run
+from prejudge.core.store.checks import Checks
 from prejudge.testing import raises_code
+
+from ...forging import rewrite
 
 LONG = "a text that many requests repeat, so that it is stored once in a table of its own " * 2
 RUN = "r"
@@ -292,3 +296,29 @@ def test_later_answer_to_a_first_request_changes_no_earlier_number(catalogue, so
     finally:
         FakeModel.script = None
     assert numbers(catalogue, path) == before == numbers(catalogue, sound)
+
+
+FIRST_ANSWER = "response LIKE '%\"text\":\"\"%' AND request NOT LIKE '%attempt%'"
+
+
+@pytest.fixture
+def forged(copy):
+    """Return the path of a store in which a first answer was rewritten together with its digest."""
+    path, _ = copy()
+    with sqlite3.connect(path) as plain:
+        refusal = encode_response(Generation(text="", status="refused")).decode()
+        rewrite(plain, FIRST_ANSWER, status="refused", response=refusal)
+    plain.close()
+    return path
+
+
+def test_first_answer_that_was_rewritten_with_its_digest_is_an_error(catalogue, forged):
+    with raises_code(DataError, "store.row-damaged"):
+        numbers(catalogue, forged)
+
+
+def test_check_names_the_trial_of_a_first_answer_that_was_rewritten_with_its_digest(forged):
+    with Store(forged, writable=False) as store:
+        problems = [problem for problem in Checks(store).problems() if problem.table != "run"]  # the fixture renames it
+    assert {(problem.table, problem.field) for problem in problems} == {("run_trial", "answer")}
+    assert all("trial 't1' of stage 'count'" in problem.where for problem in problems) and len(problems) == 2
