@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from prejudge.core.store import Store
-from prejudge.core.store.fill import fill
+from prejudge.core.store.bulk import table_of
+from prejudge.core.store.evidence import ANSWER, answer_digest, recount, seal, trial_digest
+from prejudge.core.store.tables import Exchange, Run, RunTrial
 
 
 def reseal(store: Store | Path | str) -> None:
@@ -13,14 +17,18 @@ def reseal(store: Store | Path | str) -> None:
     if not isinstance(store, Store):
         with Store(store) as opened:
             return reseal(opened)
+    exchange, trial, run = map(table_of, (Exchange, RunTrial, Run))
+    fields = ("stage", "ordinal", "trial", "factors", "key")
     with store.engine.begin() as connection:
-        for table, columns in {"exchange": ("digest",), "run_trial": ("digest",), "run": ("head", "record")}.items():
-            for column in columns:
-                connection.exec_driver_sql(f"UPDATE {table} SET {column} = NULL")
-        connection.exec_driver_sql("INSERT INTO tally VALUES ('filling', 0, 0)")
-    fill(store.engine.execution_options(immediate=True))
-    with store.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE exchange SET filled = NULL")
-        connection.exec_driver_sql("UPDATE run SET unproved = NULL")
-        connection.exec_driver_sql("UPDATE tally SET rows = 0 WHERE kind = 'unproved'")
+        digests = {}
+        for number, *answer in connection.execute(sa.select(exchange.c.id, *(exchange.c[name] for name in ANSWER))):
+            digests[number] = answer_digest(*answer)
+            connection.execute(sa.update(exchange).where(exchange.c.id == number).values(digest=digests[number]))
+        for row in connection.execute(sa.select(trial)).all():
+            place = (getattr(trial.c, name) == getattr(row, name) for name in ("run_id", "stage", "ordinal"))
+            digest = trial_digest(*(getattr(row, name) for name in fields), digests.get(row.exchange_id))
+            connection.execute(sa.update(trial).where(*place).values(digest=digest))
+        recount(connection)
+        for number in connection.scalars(sa.select(run.c.id)).all():
+            seal(connection, number)
     return None
