@@ -49,7 +49,6 @@ class BIStereoNLIMetricOptions(FacetOptions, frozen=True, kw_only=True):
 
     cluster: str | tuple[str, ...] = ("template", "attribute")
     """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
-    former: ClassVar[Mapping[str, Any]] = {"cluster": "template"}
 
 
 def _effect(name: str, outcome: str, kind: str = "", how: str = "") -> Matched:

@@ -32,7 +32,6 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None omits the agreement with people."""
     gallery: int = 2
     """Number of images to show with their descriptions, per dimension."""
-    former: ClassVar[Mapping[str, Any]] = {"method": "tf-idf", "salience_correction": "bh"}
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""

@@ -39,7 +39,6 @@ class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Maximum number of pairs of a fair and a dark skin tone per gender and category; None: all."""
     seed: int = 0
     """Seed of `per_cell`."""
-    former: ClassVar[Mapping[str, Any]] = {"attributes": "paper"}
 
 
 class NLIStage(Stage):

@@ -56,7 +56,6 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     """Maximum number of pairs per axis, gender and sentiment, spread over templates; None: all."""
     seed: int = 0
     """Seed of the sample of `per_cell`."""
-    former: ClassVar[Mapping[str, Any]] = {"attributes": "paper"}
 
 
 class BIStereoStage(PairStage):

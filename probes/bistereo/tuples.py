@@ -72,7 +72,6 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
     temperature: float | None = 0.0
     """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 16
-    former: ClassVar[Mapping[str, Any]] = {"contrast": False, "unmarked": True}
 
     def __post_init__(self) -> None:
         """Refuse invalid sampling options."""

@@ -132,14 +132,16 @@ def test_cost_and_tokens_are_unknown_if_a_part_of_them_is(before, now, cost):
     assert [counts[key] for key in keys] == [cost] * 3
 
 
-@pytest.mark.parametrize(("recorded", "resumed"), [(None, 3), ({}, 3), ({"n": 4}, 4)])
-def test_a_run_has_the_options_of_its_time(run_study, catalogue, store, monkeypatch, recorded, resumed):
+@pytest.mark.parametrize(
+    ("recorded", "chosen", "options"),
+    [({"n": 4}, {}, {"n": 4}), ({"n": 4}, {"n": 6}, {"n": 6}), ({"gone": 1}, {}, {}), ({}, {}, {})],
+)
+def test_a_run_has_the_options_of_its_time(run_study, catalogue, store, recorded, chosen, options):
     name, _ = run_study(n=10)
     made = msgspec.json.decode(get_run(store, name).manifest, type=Manifest)
-    then = None if recorded is None else EveryOption(recorded, {})
-    made = msgspec.structs.replace(made, study=catalogue.study("count", {"subject": "fake"}, {}), options=then)
-    monkeypatch.setattr(CountOptions, "former", {"n": 3})
-    assert as_made(catalogue, made).options == {"n": resumed}
+    study = catalogue.study("count", {"subject": "fake"}, chosen)
+    made = msgspec.structs.replace(made, study=study, options=EveryOption(recorded, {}))
+    assert as_made(catalogue, made).options == options
 
 
 @pytest.fixture
