@@ -37,7 +37,7 @@ from ..store.earlier_answers import EarlierAnswers
 from .batch.options import BatchOptions, BatchRecord
 from .ending import Ending
 from .integrity.records import Integrity, Repeats
-from .reading import First, Outcome
+from .reading import Outcome
 
 LOG = logging.getLogger(__name__)
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy")
@@ -93,7 +93,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     unrecorded: tuple[str, ...] = ()
     """Of imported answers, what their file does not state of how they were asked: factors, and `request`."""
     options: EveryOption
-    """As they were when the run was made: they decide when it is scored or resumed, whatever the defaults are by then."""
+    """As they were when the run was made: they decide when it is scored or resumed, whatever the defaults are then."""
     origins: dict[str, Origin] = {}
     """By kind and name, such as `metric my-metric`: the package of each third-party part of the run."""
     measured: dict[str, Origin] = {}
@@ -105,8 +105,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     head: str = ""
     """Digest of the run's trials and answers, hexadecimal, see `store.evidence.run_head`. In the store it stands beside
     the manifest; empty if the run has not ended."""
-    refusals: First = "rule"
-    """What judges a refused answer first."""
     mode: str = "use"
     refresh: tuple[Outcome, ...] = ()
     """Outcomes whose stored answers this run asked anew."""
@@ -173,7 +171,6 @@ def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
     """
     study = manifest.study
     ensure_installed(catalogue.plugins, study, manifest.origins)
-
 
     def settled(kind: str, name: str, recorded: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
         options = catalogue.plugins.load(kind, name).options

@@ -7,7 +7,7 @@ between the two skin tones of one pair, over templates and attribute words.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from ...core.contracts.errors import UsageError
 from ...core.statistics.estimates import TestingOptions

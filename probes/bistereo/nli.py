@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError

@@ -7,9 +7,9 @@ with the columns of `REQUIRED` and `OPTIONAL`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...core.contracts import Follows, Options, Probe, Stage, harmless
 from ...core.contracts.csv import Row, read_rows

@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 import pytest
-from fakes import CountOptions, FakeModel, text_of
+from fakes import FakeModel, text_of
 
 from prejudge.core.catalogue.study import EveryOption
 from prejudge.core.contracts.errors import AuthenticationError, PermanentError, UsageError
