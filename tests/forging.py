@@ -7,9 +7,20 @@ import sqlite3
 from pathlib import Path
 
 import msgspec
+import sqlalchemy as sa
 
 from prejudge.core.store import Store
-from prejudge.core.store.fill import fill
+from prejudge.core.store.bulk import table_of
+from prejudge.core.store.evidence import (
+    ANSWER,
+    DIGEST_BYTES,
+    answer_digest,
+    earlier_answers_in,
+    recount,
+    seal,
+    trial_digest,
+)
+from prejudge.core.store.tables import Exchange, Run, RunTrial
 
 
 def reseal(store: Store | Path | str) -> None:
@@ -17,20 +28,29 @@ def reseal(store: Store | Path | str) -> None:
     if not isinstance(store, Store):
         with Store(store) as opened:
             return reseal(opened)
+    exchange, trial, run = map(table_of, (Exchange, RunTrial, Run))
+    fields = ("stage", "ordinal", "trial", "factors", "key")
     with store.engine.begin() as connection:
-        for table, columns in {"exchange": ("digest",), "run_trial": ("digest",), "run": ("head", "record")}.items():
-            for column in columns:
-                connection.exec_driver_sql(f"UPDATE {table} SET {column} = NULL")
-        connection.exec_driver_sql("INSERT INTO tally VALUES ('filling', 0, 0)")
-    fill(store.engine.execution_options(immediate=True))
-    with store.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE exchange SET filled = NULL")
-        connection.exec_driver_sql("UPDATE run SET unproved = NULL")
-        connection.exec_driver_sql("UPDATE tally SET rows = 0 WHERE kind = 'unproved'")
+        digests, renewed = {}, {}
+        answers = sa.select(exchange.c.id, exchange.c.digest, *(exchange.c[name] for name in ANSWER))
+        for number, before, *answer in connection.execute(answers).all():
+            digests[number] = renewed[before] = answer_digest(*answer)
+            connection.execute(sa.update(exchange).where(exchange.c.id == number).values(digest=digests[number]))
+        for row in connection.execute(sa.select(trial)).all():
+            place = (getattr(trial.c, name) == getattr(row, name) for name in ("run_id", "stage", "ordinal"))
+            before = earlier_answers_in(row.digest)
+            starts = range(0, len(before), DIGEST_BYTES)
+            earlier = b"".join(renewed[before[start : start + DIGEST_BYTES]] for start in starts)
+            values = (getattr(row, name) for name in fields)
+            digest = trial_digest(*values, digests.get(row.exchange_id), earlier)
+            connection.execute(sa.update(trial).where(*place).values(digest=digest))
+        recount(connection)
+        for number in connection.scalars(sa.select(run.c.id)).all():
+            seal(connection, number)
     return None
 
 
-ANSWER = "key, operation, response, status, input_tokens, output_tokens, latency, created"
+COLUMNS = "key, operation, response, status, input_tokens, output_tokens, latency, created"
 
 
 def rewrite(store: sqlite3.Connection, where: str, **changes: str) -> None:
@@ -38,7 +58,7 @@ def rewrite(store: sqlite3.Connection, where: str, **changes: str) -> None:
     ((number, generation, before),) = store.execute(f"SELECT id, generation, digest FROM exchange WHERE {where}")
     for column, value in changes.items():
         store.execute(f"UPDATE exchange SET {column} = ? WHERE id = ?", (value, number))
-    (fields,) = store.execute(f"SELECT {ANSWER} FROM exchange WHERE id = ?", (number,)).fetchall()
+    (fields,) = store.execute(f"SELECT {COLUMNS} FROM exchange WHERE id = ?", (number,)).fetchall()
     after = hashlib.sha256(msgspec.msgpack.encode(fields)).digest()
     weights = [int.from_bytes(d[:4], "big") + generation * int.from_bytes(d[4:6], "big") for d in (before, after)]
     store.execute("UPDATE exchange SET digest = ? WHERE id = ?", (after, number))

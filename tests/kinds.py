@@ -73,7 +73,6 @@ PLACES = {
         "adapters/simulated/test_masks.py",
         "adapters/simulated/test_study.py",
         "adapters/simulated/test_words.py::test_nothing_planted",
-        "compat/",
         "contracts/test_probes.py",
         "core/catalogue/test_fits.py",
         "core/cli/test_cache.py",

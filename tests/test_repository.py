@@ -54,7 +54,7 @@ def test_owned_paths_exist():
     lines = (ROOT / ".github" / "CODEOWNERS").read_text("utf-8").splitlines()
     owned = [line.split() for line in lines if line and not line.startswith("#")]
     assert owned and all((ROOT / path.lstrip("/")).exists() and who.startswith("@") for path, who in owned)
-    assert {"/core/contracts/", "/core/store/migrations.py"} <= {path for path, _ in owned}
+    assert {"/core/contracts/", "/core/store/tables.py"} <= {path for path, _ in owned}
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/release.md"])

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -293,24 +292,12 @@ def locate(value: Any, folder: Path | None) -> Any:
     if value.startswith("package:"):
         package, _, inner = value.removeprefix("package:").partition("/")
         try:
-            place = files(package).joinpath(inner)
+            return str(files(package).joinpath(inner))
         except (ImportError, TypeError, ValueError) as error:
             raise DataError(f"{value!r} names no file: {error}.", code="registry.entry") from None
-        there = place.is_file() or place.is_dir()
-        return str(place if there else _moved(package, inner) or place)
     if folder is not None and value.startswith(("./", "../")):
         return str((folder / value).resolve())
     return value
-
-
-def _moved(package: str, inner: str) -> Traversable | None:
-    """Return the present path of a study's data file; earlier, one folder had the files of all studies."""
-    folder, name, *rest = [*inner.split("/"), "", ""]
-    study, _, part = name.partition("_")
-    for place in ((name, folder), (study, folder, part)):
-        if (found := files(package).joinpath(*place, *filter(None, rest))).is_file():
-            return found
-    return None
 
 
 def check_keys(data: Any, kind: Any, where: str) -> None:

@@ -116,8 +116,6 @@ def _beside(first: Scores, second: Scores) -> Iterator[str]:
     if one.prejudge != two.prejudge:
         yield f"asked by prejudge {one.prejudge} and {two.prejudge}"
     yield from changes(one.origins, two.origins)
-    if one.refusals != two.refusals:
-        yield "the study's reader judged refused answers first in only one (the other is of an earlier version)"
     changed = [name for name in one.packages if one.packages[name] != two.packages.get(name, one.packages[name])]
     if changed:
         yield f"asked with other versions of {', '.join(changed)}"

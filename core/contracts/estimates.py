@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -155,8 +152,7 @@ COMMON: dict[str, Measure] = {
 """Measures that every study may have."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """A value, its group and its uncertainty. An undefined value is None, never 0."""
 
     metric: str
@@ -177,7 +173,7 @@ class Estimate:
     verdict: Verdict | None = None
     """Result of the test; None for values that are not judged, such as counts."""
     caveats: tuple[Caveat, ...] = ()
-    facts: dict[str, Scalar] = field(default_factory=dict)
+    facts: dict[str, Scalar] = {}
     """More values for charts, tables and conclusions, by names in snake_case: `{"main": True, "category": "jobs"}`."""
     label: str = ""
     meaning: str = ""
@@ -187,6 +183,12 @@ class Estimate:
     """A note for people; no code reads it."""
     topic: str = ""
     """One of `TOPICS`, if not the study's question; a report has a section per topic."""
+
+    def __post_init__(self) -> None:
+        """Raise `TypeError` if a part is not of its type, such as an interval that is only the name of its method."""
+        for name, kind in _PARTS.items():
+            if not isinstance(value := getattr(self, name), kind):
+                raise TypeError(f"the {name} of an estimate is {value!r}. Give {name}={kind.__name__}(...).")
 
     @property
     def subject(self) -> str:
@@ -234,17 +236,17 @@ class Estimate:
         return self.shown and self.facts.get(WITHIN) is True
 
     def replace(self, **changes: Any) -> Estimate:
-        """Return a copy with changed fields; names of the flat form change a field of a part."""
-        return Estimate(**(self.__dict__ | _parts(changes, self.__dict__)))
+        """Return a copy with changed fields; a column of `flat`, such as `low`, changes its field of a part."""
+        return msgspec.structs.replace(self, **_parts(changes, self))
 
     def flat(self) -> dict[str, Any]:
-        """Return the flat form, as in exported tables: fields of the parts under their own names."""
+        """Return the row of an exported table: the fields of the parts are columns with their own names."""
         parts = {name: getattr(getattr(self, part), field) for name, (part, field) in _HOMES.items()}
         return {name: parts[name] if name in parts else getattr(self, name) for name in COLUMNS}
 
     @classmethod
     def from_flat(cls, **row: Any) -> Estimate:
-        """Return the estimate of a flat row: all or some fields of `flat`; it may also contain whole parts."""
+        """Return the estimate of a row: all or some columns of `flat`; it may also contain whole parts."""
         return cls(**_parts(row))
 
 
@@ -258,7 +260,7 @@ COLUMNS = (
     *("bound_low", "bound_high", "test", "statistic", "p", "p_adjusted", "family", "correction"),
     *("effect", "effect_name", "effect_low", "effect_high", "verdict", "caveats", "facts", "note", "topic"),
 )
-"""Names of the flat form, in the order of the columns of exported tables."""
+"""Columns of an exported table, in their order."""
 _PARTS: dict[str, type[Interval | SignificanceTest | Effect | Missing]] = {
     "interval": Interval,
     "test": SignificanceTest,
@@ -273,52 +275,23 @@ _HOMES = {
     **{"effect_low": ("effect", "low"), "effect_high": ("effect", "high"), "missing": ("missing", "counts")},
     **{"bound_low": ("missing", "bound_low"), "bound_high": ("missing", "bound_high")},
 }
-"""Part and field by the name in the flat form."""
-_FLAT = frozenset(_HOMES.keys() - _PARTS.keys())
+"""Part and field by the column."""
 
 
-def _parts(row: Mapping[str, Any], before: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """Return the fields of `Estimate` for a row that is wholly or partly flat; `before` has the other fields."""
-    made: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {}
+def _parts(row: Mapping[str, Any], before: Estimate | None = None) -> dict[str, Any]:
+    """Return the fields of `Estimate` for the columns of a row; `before` has the other fields of their parts."""
+    values: dict[str, Any] = {}
+    columns: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
         part, field = _HOMES.get(name, ("", ""))
         if not part or (name in _PARTS and isinstance(value, _PARTS[name])):
-            made[name] = value
+            values[name] = value
         else:
-            nested.setdefault(part, {})[field] = value
-    for part, given in nested.items():
-        base = made.get(part, before.get(part))
-        made[part] = _PARTS[part](**given) if base is None else msgspec.structs.replace(base, **given)
-    return made
-
-
-_REQUIRED = {"metric", "group", "value"}
-_DEFAULTS = {f.name: f.default for f in fields(Estimate) if f.name not in _REQUIRED}
-_generated = Estimate.__init__
-
-
-def _init(self: Estimate, **given: Any) -> None:
-    """Make an estimate; flat fields, which preceded the typed parts, are accepted with a warning."""
-    if not _FLAT.isdisjoint(given) or any(
-        type(given[name]) is not kind for name, kind in _PARTS.items() if name in given
-    ):
-        told = ", ".join(name for name in given if name in _HOMES)
-        warnings.warn(
-            f"Estimate({told}) with flat fields is deprecated: use interval=Interval(...), "
-            "test=SignificanceTest(...), effect=Effect(...), missing=Missing(...).",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        given = _parts(given)
-    if not _REQUIRED <= given.keys() <= Estimate.__dataclass_fields__.keys():
-        _generated(self, **given)  # raises the usual error for missing or unknown fields
-    # The constructor of a frozen dataclass sets each field with a call, which takes five times as long.
-    self.__dict__.update(_DEFAULTS, facts={})
-    self.__dict__.update(given)
-
-
-Estimate.__init__ = _init  # type: ignore[method-assign]
+            columns.setdefault(part, {})[field] = value
+    for part, changes in columns.items():
+        base = values.get(part, getattr(before, part, None))
+        values[part] = _PARTS[part](**changes) if base is None else msgspec.structs.replace(base, **changes)
+    return values
 
 
 class Chart(msgspec.Struct, frozen=True):

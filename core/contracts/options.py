@@ -22,9 +22,6 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`")
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
 
-    former: ClassVar[Mapping[str, Any]] = {}
-    """Earlier defaults of options whose default has changed, and for options that are new what was done before them:
-    runs that did not record the option had these."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Options by other names that people give them: an error on such a name suggests the option."""
     rereads: ClassVar[frozenset[str]] = frozenset()

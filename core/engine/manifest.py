@@ -37,7 +37,7 @@ from ..store.earlier_answers import EarlierAnswers
 from .batch.options import BatchOptions, BatchRecord
 from .ending import Ending
 from .integrity.records import Integrity, Repeats
-from .reading import First, Outcome
+from .reading import Outcome
 
 LOG = logging.getLogger(__name__)
 PACKAGES = ("msgspec", "numpy", "polars", "scipy", "sqlalchemy")
@@ -83,7 +83,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """By role, the settings of an identity that differ from the adapter's defaults."""
     stages: dict[str, StageRecord] = {}
     integrity: dict[str, Integrity] = {}
-    """By stage whose model has an endpoint: what was found out about that. Earlier runs have none."""
+    """By stage whose model has an endpoint: what was found out about that."""
     repeats: dict[str, Repeats] = {}
     """By stage that repeats prompts: how often answers are equal. Counted by a scoring, and never in the store."""
     data: dict[str, str] = {}
@@ -92,9 +92,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Notes from reading the data."""
     unrecorded: tuple[str, ...] = ()
     """Of imported answers, what their file does not state of how they were asked: factors, and `request`."""
-    options: EveryOption | None = None
-    """As they were when the run was made, so that a later default changes no earlier result. None in runs that did not
-    record them."""
+    options: EveryOption
+    """As they were when the run was made: they decide when it is scored or resumed, whatever the defaults are then."""
     origins: dict[str, Origin] = {}
     """By kind and name, such as `metric my-metric`: the package of each third-party part of the run."""
     measured: dict[str, Origin] = {}
@@ -106,8 +105,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     head: str = ""
     """Digest of the run's trials and answers, hexadecimal, see `store.evidence.run_head`. In the store it stands beside
     the manifest; empty if the run has not ended."""
-    refusals: First = "rule"
-    """What judges a refused answer first; runs that do not say so have the rule."""
     mode: str = "use"
     refresh: tuple[Outcome, ...] = ()
     """Outcomes whose stored answers this run asked anew."""
@@ -175,19 +172,15 @@ def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
     study = manifest.study
     ensure_installed(catalogue.plugins, study, manifest.origins)
 
-    recorded = manifest.options
-
-    def settled(kind: str, name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    def settled(kind: str, name: str, recorded: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
         options = catalogue.plugins.load(kind, name).options
-        # An option that a run did not record is newer than the run.
-        then = dict(options.former)
-        if recorded is not None:
-            then |= recorded.probe if kind == "probe" else recorded.metrics.get(name, {})
         now = {f.name: msgspec.json.encode(default_of(f)) for f in msgspec.structs.fields(options) if not f.required}
-        return {k: v for k, v in then.items() if k in now and now[k] != msgspec.json.encode(v)} | dict(chosen)
+        return {k: v for k, v in recorded.items() if k in now and now[k] != msgspec.json.encode(v)} | dict(chosen)
 
-    metrics = {name: settled("metric", name, chosen) for name, chosen in study.metrics.items()}
-    return msgspec.structs.replace(study, options=settled("probe", study.probe, study.options), metrics=metrics)
+    options = settled("probe", study.probe, manifest.options.probe, study.options)
+    measured = manifest.options.metrics
+    metrics = {name: settled("metric", name, measured.get(name, {}), chosen) for name, chosen in study.metrics.items()}
+    return msgspec.structs.replace(study, options=options, metrics=metrics)
 
 
 def handed_on(manifest: Manifest) -> Manifest:

@@ -20,7 +20,7 @@ from ..contracts.records import Draw, Generate, Scalar
 from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.damage import damaged
 from .integrity.repeats import Tally
-from .reading import First, read_answer
+from .reading import read_answer
 from .spilled import SPILL, Spilled
 
 TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
@@ -39,7 +39,6 @@ def gather_observations(
     failures: Mapping[bytes, str],
     blobs: Callable[[str], bytes] | None = None,
     *,
-    first: First = "reader",
     earlier: Mapping[bytes, str] | None = None,
     prompts: Mapping[bytes, bytes] | None = None,
     reasoning: bool = False,
@@ -51,15 +50,14 @@ def gather_observations(
         parts: its trials, in parts.
         failures: reason for a missing answer, by key.
         blobs: bytes of an image by its sha256, if there is a store.
-        first: what judges a refused answer first.
         earlier: status of the first answer to a trial that was asked again, by the key of its last request.
         prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
         reasoning: whether a metric needs the reasoning of answers in words.
     """
     named = parts if prompts is None else (_asked(part, prompts) for part in parts)
-    frames = list(_observed(stage, named, failures, first, earlier or {}, reasoning=reasoning))
+    frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning))
     if not frames:
-        return build_observations(stage, pl.DataFrame(schema=TRIALS), failures, first)
+        return build_observations(stage, pl.DataFrame(schema=TRIALS), failures)
     return stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs)
 
 
@@ -72,14 +70,13 @@ def _observed(
     stage: Stage,
     parts: Iterable[pl.DataFrame],
     failures: Mapping[bytes, str],
-    first: First,
     earlier: Mapping[bytes, str],
     *,
     reasoning: bool,
 ) -> Iterator[pl.DataFrame]:
     """Yield the observations of each part of the trials."""
     for part in parts:
-        frame = _with_reasoning(stage, part, build_observations(stage, part, failures, first), wanted=reasoning)
+        frame = _with_reasoning(stage, part, build_observations(stage, part, failures), wanted=reasoning)
         if PROMPT_KEY not in frame.columns:
             shared = part["prompt" if "prompt" in part.columns else "key"]
             frame = frame.with_columns(shared.bin.slice(0, DIGITS // 2).bin.encode("hex").alias(PROMPT_KEY))
@@ -113,13 +110,13 @@ def reasoning_in(responses: pl.Series) -> pl.Series:
     return told.set(told.str.contains(_NO_THOUGHT), None)
 
 
-def observe_stage(store: Store, run: int, stage: Stage, first: First, *, unfinished: bool = False) -> pl.DataFrame:
+def observe_stage(store: Store, run: int, stage: Stage, *, unfinished: bool = False) -> pl.DataFrame:
     """Return the observations of a stage of a run in memory, from the store alone.
 
     `unfinished`: leave out the trials that were not asked.
     """
     trials, failures, earlier = _recorded(store, run, stage, unfinished=unfinished)
-    return gather_observations(stage, trials, failures, store.blob, first=first, earlier=earlier)
+    return gather_observations(stage, trials, failures, store.blob, earlier=earlier)
 
 
 def _recorded(
@@ -138,7 +135,6 @@ def spill_stage(
     store: Store,
     run: RunRow,
     stage: Stage,
-    first: First,
     tally: Tally | None = None,
     *,
     reasoning: bool = False,
@@ -155,10 +151,8 @@ def spill_stage(
     # A review marks rows by what others are, and sees all at once.
     reviewed = type(stage).review is not Stage.review
     if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
-        return gather_observations(
-            stage, trials, failures, store.blob, first=first, earlier=earlier, reasoning=reasoning
-        )
-    whole = Spilled(_observed(stage, trials, failures, first, earlier, reasoning=reasoning))
+        return gather_observations(stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning)
+    whole = Spilled(_observed(stage, trials, failures, earlier, reasoning=reasoning))
     if _is_added(stage, whole.schema) and not _repeats(whole):
         whole.without(PROMPT_KEY)
     return whole
@@ -211,16 +205,13 @@ def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFr
     }
 
 
-def build_observations(
-    stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str], first: First = "reader"
-) -> pl.DataFrame:
+def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.DataFrame:
     """Return one row per trial, in plan order.
 
     Args:
         stage: reads the responses.
         trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON).
         failures: reason for a missing answer, by key.
-        first: what judges a refused answer first.
     """
     factors = _factors(stage, trials)
     # An answer that was given at last has no reason, though a call for it failed before.
@@ -233,7 +224,7 @@ def build_observations(
     outcomes = _read(stage, factors.filter(readable), trials.filter(readable)["response"])
     read = rows.filter(readable).select("_row").hstack(outcomes)
     refused = frame["status"] == "refused"
-    if first == "reader" and refused.any():
+    if refused.any():
         behind = _read_refused(stage, rows.filter(refused), factors.filter(refused), trials.filter(refused)["response"])
         read = pl.concat([read, behind], how="diagonal_relaxed")
     joined = rows.join(read.with_columns(_read=True), on="_row", how="left", maintain_order="left")

@@ -15,8 +15,6 @@ import msgspec
 from ..contracts import Stage, Unreadable
 from ..contracts.records import AnyResponse, Generation, Scalar
 
-First = Literal["rule", "reader"]
-"""What judges a refused answer first. Runs before this could be chosen have `rule`: no refused answer was read."""
 Outcome = Literal["unreadable", "refused", "filtered", "empty"]
 """Outcomes whose stored answers a run may ask anew. An empty answer that cannot be read is unreadable too."""
 REFUSAL = "I'm sorry, but I can't assist with that."
@@ -33,7 +31,7 @@ _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
 
 
 def read_answer(
-    stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, first: First = "reader"
+    stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse
 ) -> Mapping[str, Scalar] | Unreadable | None:
     """Return what a stage reads from a response, `Unreadable`, or None: it was refused or filtered.
 
@@ -44,7 +42,7 @@ def read_answer(
     """
     if response.status == "ok":
         return stage.read(factors, response)
-    if first == "rule" or response.status != "refused" or not isinstance(response, Generation):
+    if response.status != "refused" or not isinstance(response, Generation):
         return None
     behind = behind_refusal(response.text)
     if not behind or (stage.prose and len(behind.split()) > ALONE):
@@ -56,9 +54,9 @@ def read_answer(
     return None if unread else whole
 
 
-def outcomes_of(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, first: First) -> frozenset[Outcome]:
+def outcomes_of(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> frozenset[Outcome]:
     """Return the outcomes of a response for which it may be asked anew; none for an answer that is read."""
-    found = read_answer(stage, factors, response, first)
+    found = read_answer(stage, factors, response)
     if found is None:
         return frozenset({"refused" if response.status == "refused" else "filtered"})
     empty: frozenset[Outcome] = frozenset()

@@ -71,7 +71,7 @@ from .manifest import (
 )
 from .observations import observe_stage
 from .progress import Progress, Silent
-from .reading import First, Outcome, outcomes_of, read_answer
+from .reading import Outcome, outcomes_of, read_answer
 from .retry import LONGEST_SECONDS, RetryPolicy
 from .roles import ensure_set_up
 from .same_models import ensure_same_models
@@ -263,8 +263,6 @@ class _Run:
         self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
         self.before = find_earlier(store, options.name, self.study)
         self.recorded = self.before.manifest.stages if self.before is not None else {}
-        self.first: First = "reader" if self.before is None else self.before.manifest.refusals
-        """What judges a refused answer first: a resumed run keeps its rule."""
         self.since = 0.0
         """Time at which the run was begun first."""
         self.maker = ""
@@ -361,7 +359,7 @@ class _Run:
         for stage in stages:
             await self._stage(stage, ledger)
             if stage is not stages[-1]:
-                self.earlier[stage.name] = observe_stage(self.store, ledger.run_id, stage, self.first)
+                self.earlier[stage.name] = observe_stage(self.store, ledger.run_id, stage)
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:
         planned = self.planned.get(stage.name) or stage.count(self.earlier)
@@ -444,7 +442,7 @@ class _Run:
                     self.notes[note] += 1
 
     def _batches(self, stage: Stage, scheduler: Scheduler, options: BatchOptions) -> BatchStage:
-        reading, model = _Reading(stage, self.first, self.options.refresh), self.study.roles[stage.role]
+        reading, model = _Reading(stage, self.options.refresh), self.study.roles[stage.role]
 
         def windows(survey: Scheduler) -> Iterator[_Window]:
             ordinal = 0
@@ -462,7 +460,7 @@ class _Run:
         asked = 0
         for trials in decider.parts(stage, self.earlier):
             asked = await self._windows(stage, scheduler, trials, asked)
-            seen = observe_stage(self.store, scheduler.ledger.run_id, stage, self.first)
+            seen = observe_stage(self.store, scheduler.ledger.run_id, stage)
             if decider.decided(seen, asked):
                 break
         return asked
@@ -472,7 +470,7 @@ class _Run:
         under_way: deque[asyncio.Task[None]] = deque()
         try:
             for trials in batched(planned, WINDOW):
-                window = _Window(_Reading(stage, self.first, self.options.refresh), scheduler, ordinal, trials)
+                window = _Window(_Reading(stage, self.options.refresh), scheduler, ordinal, trials)
                 self.unsettled = [*(other for other in self.unsettled if not other.settled), window]
                 under_way.append(asyncio.create_task(window.settle()))
                 ordinal += len(trials)
@@ -516,7 +514,6 @@ class _Run:
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,
             origins=self.origins,
-            refusals=self.first,
             mode=self.options.mode,
             refresh=self.options.refresh,
             batch=self.options.batch,
@@ -545,7 +542,6 @@ class _Reading(NamedTuple):
     """How the answers of a stage are read, and which are asked again."""
 
     stage: Stage
-    first: First
     refresh: tuple[Outcome, ...]
 
 
@@ -553,7 +549,7 @@ class _Window:
     """Consecutive trials of a stage, in plan order from `ordinal` on."""
 
     def __init__(self, reading: _Reading, scheduler: Scheduler, ordinal: int, trials: list[Trial]) -> None:
-        self.stage, self.first, self.refresh = reading
+        self.stage, self.refresh = reading
         self.scheduler, self.ordinal, self.trials = scheduler, ordinal, trials
         self.keyed: list[Keyed] = [scheduler.key(trial.request) for trial in trials]
         self.found: dict[bytes, Found] = {}
@@ -619,7 +615,7 @@ class _Window:
         anew: dict[bytes, str] = {}
         for place, found in last.items():
             if found.exchange_id in old:
-                outcomes = outcomes_of(self.stage, self.trials[place].factors, responses[found.exchange_id], self.first)
+                outcomes = outcomes_of(self.stage, self.trials[place].factors, responses[found.exchange_id])
                 if chosen := next((one for one in self.refresh if one in outcomes), None):
                     anew[self.keyed[place].key] = chosen
         await self._ask([place for place, keyed in enumerate(self.keyed) if keyed.key in anew], anew)
@@ -658,8 +654,6 @@ class _Window:
     def _asks_again(self, place: int, response: AnyResponse) -> bool:
         """Return whether a response has no answer, and the stage asks again for its status."""
         again = self.stage.asks_again
-        if self.first == "rule" and response.status != "ok":
-            return False
         if response.status not in ("ok", *again):
             # Nothing is asked, whatever can be read.
             return False

@@ -272,7 +272,6 @@ class _Import:
             notes=(self._origin(), *self._notes),
             unrecorded=tuple(self._unrecorded),
             options=self._all,
-            refusals="reader",
             mode=IMPORTED,
             command=self._options.command,
             **describe_machine(),

@@ -200,7 +200,7 @@ def _runs(catalogue: Catalogue, store: Store, every: Sequence[Universe]) -> dict
         if row.study != every[0].study.name or row.state != "finished":
             continue
         manifest = manifest_of(row)
-        if manifest.options is None or manifest.ending is not None or manifest.study.limit != every[0].study.limit:
+        if manifest.ending is not None or manifest.study.limit != every[0].study.limit:
             continue
         own = recorded(manifest.options.probe)
         found |= {key: row for key, of in wanted.items() if of == (own, manifest.study.roles)}

@@ -28,7 +28,7 @@ from ..engine.foreign import ensure_own
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
-from ..engine.reading import First, read_answer
+from ..engine.reading import read_answer
 from ..engine.same_models import ensure_same_models
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, ensure_recorded, get_run, list_runs
@@ -188,9 +188,7 @@ class _Recheck:
         factors = msgspec.json.decode(trial.factors, type=dict[str, Scalar])
         after = decode_response(now) if now is not None else None
         with blamed(self._owner, f"stage {stage.name!r}"):
-            read = [
-                {} if one is None else _read(stage, factors, one, self._manifest.refusals) for one in (before, after)
-            ]
+            read = [{} if one is None else _read(stage, factors, one) for one in (before, after)]
         return Pair(stage.name, before, after, (read[0], read[1]))
 
     def _identity(self, adapter: ModelAdapter) -> Identity:
@@ -257,9 +255,9 @@ def _ensure_own_name(store: Store, name: str, study: str) -> None:
             )
 
 
-def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse, first: First) -> Outcomes:
+def _read(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> Outcomes:
     """Return what the study reads from a response; a refused or unreadable response has a status only."""
-    found = read_answer(stage, factors, response, first)
+    found = read_answer(stage, factors, response)
     if found is None:
         return {"status": response.status}
     return {"status": "unreadable"} if isinstance(found, Unreadable) else {"status": "ok", **found}

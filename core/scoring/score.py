@@ -243,11 +243,11 @@ def opened(
     instrument = catalogue.instrument(manifest.study)
     stages = tuple(instrument.stages())
     tallies = {stage.name: Tally() for stage in stages}
-    first, reasoning = manifest.refusals, instrument.needs_reasoning
+    reasoning = instrument.needs_reasoning
     proof = RunProof(store, run)
     # In the order of the head: the digests of a stage that is read before its turn would wait in memory.
     read = {
-        stage.name: spill_stage(store, run, stage, first, tallies[stage.name], reasoning=reasoning, proof=proof)
+        stage.name: spill_stage(store, run, stage, tallies[stage.name], reasoning=reasoning, proof=proof)
         for stage in sorted(stages, key=lambda stage: stage.name)
     }
     finish_proof(store, run.id, proof)
@@ -291,9 +291,8 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
 
 def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
     """Return the observations of a run by stage, from the store alone."""
-    first = manifest_of(run).refusals
     unfinished = run.state in UNFINISHED
-    return {stage.name: observe_stage(store, run.id, stage, first, unfinished=unfinished) for stage in stages}
+    return {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished) for stage in stages}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:
@@ -337,7 +336,6 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         notes=imported.notes,
         options=instrument.every_option,
         origins=origins(catalogue, study, models=False),
-        refusals="reader",
         **describe_machine(),
     )
     stages = tuple(instrument.stages())

@@ -99,7 +99,7 @@ def marks(connection: sa.Connection, number: int) -> str:
 
 def table_of(kind: type[SQLModel]) -> sa.Table:
     """Return the SQLAlchemy table of a SQLModel class."""
-    return SQLModel.metadata.tables[str(kind.__tablename__)]
+    return kind.metadata.tables[str(kind.__tablename__)]
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -22,10 +22,9 @@ from ..contracts.errors import DataError, StoreError
 from . import server
 from .file_systems import warn_of_network
 from .file_watch import watch
-from .fill import fill, is_filling
-from .migrations import MIGRATIONS, migrate, refuse_newer, schema_number
 from .patience import LostError, Patience
 from .read_only import Source, may_write, read_alone, remove_with, source_of
+from .schema import create_schema, refuse_other, schema_number
 from .urls import show, store_url
 
 LOG = logging.getLogger(__name__)
@@ -33,10 +32,10 @@ BUSY_SECONDS = 60
 
 
 def open_engine(where: str | Path, *, writable: bool = True) -> Engine:
-    """Open a store, bring its schema up to date, and return its engine.
+    """Open a store, create its tables if it is new, and return its engine.
 
     Raises:
-        StoreError: it is not a database, not a store of prejudge, read-only, or of a newer version.
+        StoreError: it is not a database, not a store of prejudge, read-only, or of another schema.
     """
     url = store_url(where)
     _check_file(url, writable)
@@ -58,10 +57,9 @@ def _opened(url: sa.URL, writable: bool) -> Engine:
     with translated(url):
         engine = _create(_source(url, writable))
         try:
-            if writable or _is_older(engine, url):
-                writer = engine.execution_options(immediate=True)
-                migrate(writer)
-                fill(writer)
+            if writable:
+                create_schema(engine.execution_options(immediate=True))
+            _ensure_schema(engine, url)
         except BaseException:
             engine.dispose()
             raise
@@ -128,27 +126,13 @@ def _explain(url: sa.URL, problem: str) -> StoreError:
     return StoreError(f"the store {show(url)} {mend}", code=code)
 
 
-def _is_older(engine: Engine, url: sa.URL) -> bool:
-    """Return whether a store has to be brought up to date before it is read.
-
-    Raises:
-        StoreError: it cannot be, because it is read-only; or it has no runs, or is of a newer version.
-    """
+def _ensure_schema(engine: Engine, url: sa.URL) -> None:
     number = schema_number(engine)
-    refuse_newer(number, len(MIGRATIONS), url)
-    if number == 0:
+    if number is None:
         raise StoreError(
             f"the store {show(url)} is empty. Run a study first, or name one with --store.", code="store.empty"
         )
-    if number == len(MIGRATIONS) and not is_filling(engine):
-        return False
-    if (path := file_of(url)) is not None and not may_write(path):
-        raise StoreError(
-            f"the store {show(url)} is of an older prejudge, and read-only: it cannot be updated. Copy it to a folder "
-            "that can be written, and name the copy with --store.",
-            code="store.older",
-        )
-    return True
+    refuse_other(number, url)
 
 
 def _is_file(url: sa.URL) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -134,13 +134,3 @@ def _floats(column: Iterable[float | None]) -> list[float | None]:
 
 def _type_of(column: sa.Column[Any]) -> str:
     return next(name for kind, name in _TYPES if isinstance(column.type, kind))
-
-
-def widen(connection: sa.Connection, columns: Mapping[str, Sequence[str]]) -> None:
-    """Let integer columns, by table, hold 64 bits, and the sequence of a table whose `id` is among them."""
-    for table, names in columns.items():
-        changes = ", ".join(f"ALTER COLUMN {name} TYPE bigint" for name in names)
-        connection.exec_driver_sql(f"ALTER TABLE {table} {changes}")
-        if "id" in names:
-            sequence = connection.exec_driver_sql(f"SELECT pg_get_serial_sequence('{table}', 'id')").scalar_one()
-            connection.exec_driver_sql(f"ALTER SEQUENCE {sequence} AS bigint")

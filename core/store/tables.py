@@ -1,21 +1,32 @@
-"""The present tables of the store. Migrations have their own frozen copies."""
+"""The tables of the store."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Index, LargeBinary, Text, UniqueConstraint
+from typing import Any
+
+from sqlalchemy import BigInteger, Index, Integer, LargeBinary, MetaData, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+WIDE: Any = BigInteger().with_variant(Integer(), "sqlite")
+"""An id of 64 bits: SQLite numbers rows only by a column of the type INTEGER, which has 64 bits there."""
 
-class Migration(SQLModel, table=True):
-    """A migration that was applied."""
+
+class StoreTable(SQLModel):
+    """Base of the tables: their metadata has no table of another program that uses SQLModel."""
+
+    metadata = MetaData()
+
+
+class Migration(StoreTable, table=True):
+    """The schema of the store, by its number."""
 
     number: int = Field(primary_key=True)
     name: str = Field(sa_type=Text)
     applied: float
-    """Seconds since 1970, as every time in the store."""
+    """When the tables were created: seconds since 1970, as every time in the store."""
 
 
-class Model(SQLModel, table=True):
+class Model(StoreTable, table=True):
     """A model that was asked."""
 
     id: int | None = Field(default=None, primary_key=True)
@@ -26,22 +37,22 @@ class Model(SQLModel, table=True):
     created: float
 
 
-class Part(SQLModel, table=True):
+class Part(StoreTable, table=True):
     """A text that many requests repeat, stored once."""
 
-    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
+    id: int | None = Field(default=None, sa_type=WIDE, primary_key=True)
     digest: bytes = Field(sa_type=LargeBinary, unique=True)
     """sha256 of `literal`."""
     literal: str = Field(sa_type=Text)
     """The text as JSON, quotes included."""
 
 
-class Exchange(SQLModel, table=True):
+class Exchange(StoreTable, table=True):
     """A request and its response. Never changed, never deleted by a run."""
 
     __table_args__ = (UniqueConstraint("key", "generation"),)
 
-    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
+    id: int | None = Field(default=None, sa_type=WIDE, primary_key=True)
     key: bytes = Field(sa_type=LargeBinary)
     """sha256 of key version, identity digest and request."""
     generation: int = 0
@@ -68,15 +79,15 @@ class Exchange(SQLModel, table=True):
     """When the digest was made, if later than the answer: what changed before cannot be found."""
 
 
-class Renewal(SQLModel, table=True):
+class Renewal(StoreTable, table=True):
     """An answer that was asked for because of what the one before it was, not whatever that was."""
 
-    exchange_id: int = Field(sa_type=BigInteger, primary_key=True, foreign_key="exchange.id")
+    exchange_id: int = Field(sa_type=WIDE, primary_key=True, foreign_key="exchange.id")
     outcome: str = Field(sa_type=Text)
     """What the answer before was: `unreadable`, `refused`, `filtered` or `empty`."""
 
 
-class Blob(SQLModel, table=True):
+class Blob(StoreTable, table=True):
     """Bytes by their sha256: generated images and input images."""
 
     sha256: str = Field(primary_key=True, sa_type=Text)
@@ -85,7 +96,7 @@ class Blob(SQLModel, table=True):
     created: float
 
 
-class Run(SQLModel, table=True):
+class Run(StoreTable, table=True):
     """One run of a study."""
 
     id: int | None = Field(default=None, primary_key=True)
@@ -109,7 +120,7 @@ class Run(SQLModel, table=True):
     """The manifest with the paths of this machine, if `manifest` has their names only. Never handed on."""
 
 
-class Signature(SQLModel, table=True):
+class Signature(StoreTable, table=True):
     """A signature of a run, by `ssh-keygen -Y sign`. It is no part of the run's record."""
 
     __table_args__ = (Index("ix_signature_run", "run_id"),)
@@ -122,7 +133,7 @@ class Signature(SQLModel, table=True):
     """In SSH's armoured format."""
 
 
-class RunTrial(SQLModel, table=True):
+class RunTrial(StoreTable, table=True):
     """A trial of a run, and the exchange that answers it."""
 
     __tablename__ = "run_trial"
@@ -136,18 +147,18 @@ class RunTrial(SQLModel, table=True):
     factors: str = Field(sa_type=Text)
     """JSON object."""
     key: bytes = Field(sa_type=LargeBinary)
-    exchange_id: int | None = Field(default=None, sa_type=BigInteger, foreign_key="exchange.id")
+    exchange_id: int | None = Field(default=None, sa_type=WIDE, foreign_key="exchange.id")
     """NULL if the model did not answer; see the table `attempt`."""
     digest: bytes | None = Field(default=None, sa_type=LargeBinary)
     """See `evidence.trial_digest`."""
 
 
-class Attempt(SQLModel, table=True):
+class Attempt(StoreTable, table=True):
     """A call that failed. Never an answer."""
 
     __table_args__ = (Index("ix_attempt_key", "key"),)
 
-    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
+    id: int | None = Field(default=None, sa_type=WIDE, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     key: bytes = Field(sa_type=LargeBinary)
     decision: str = Field(sa_type=Text)
@@ -156,25 +167,25 @@ class Attempt(SQLModel, table=True):
     created: float
 
 
-class Worker(SQLModel, table=True):
+class Worker(StoreTable, table=True):
     """A process that is asking models. Removed when it ends."""
 
     __table_args__ = ({"sqlite_autoincrement": True},)
 
-    id: int | None = Field(default=None, sa_type=BigInteger, primary_key=True)
+    id: int | None = Field(default=None, sa_type=WIDE, primary_key=True)
     """Never used twice."""
     host: str = Field(sa_type=Text)
     pid: int
     """Its process id on that host."""
     seen: float
     """Time of its last update."""
-    met: int = Field(sa_type=BigInteger)
+    met: int = Field(sa_type=WIDE)
     """The newest worker for which it has written its claims; a new worker waits for this."""
     endpoints: str | None = Field(default=None, sa_type=Text)
     """Digests of the endpoints that it asks, with spaces between."""
 
 
-class Holder(SQLModel, table=True):
+class Holder(StoreTable, table=True):
     """The process that is at work on a run. Removed when the run ends; never handed on."""
 
     run_id: int = Field(primary_key=True, foreign_key="run.id")
@@ -190,14 +201,14 @@ class Holder(SQLModel, table=True):
     """Time of its last update."""
 
 
-class Claim(SQLModel, table=True):
+class Claim(StoreTable, table=True):
     """A key that a worker is asking, so that no other does. Empty while only one process asks."""
 
     key: bytes = Field(primary_key=True, sa_type=LargeBinary)
-    worker_id: int = Field(sa_type=BigInteger, foreign_key="worker.id")
+    worker_id: int = Field(sa_type=WIDE, foreign_key="worker.id")
 
 
-class Batch(SQLModel, table=True):
+class Batch(StoreTable, table=True):
     """Requests that are, or were, with a provider as one batch. Recorded before the provider hears of it."""
 
     id: int | None = Field(default=None, primary_key=True)
@@ -219,7 +230,7 @@ class Batch(SQLModel, table=True):
     """The provider's name of the uploaded lines; empty before, or where there is none."""
     provider_id: str = Field(sa_type=Text)
     """The provider's name of the batch; empty before it is known."""
-    worker_id: int = Field(sa_type=BigInteger)
+    worker_id: int = Field(sa_type=WIDE)
     """The process that hands it in; another may take over when that one is dead."""
     items: int
     size: int = Field(sa_type=BigInteger)
@@ -232,7 +243,7 @@ class Batch(SQLModel, table=True):
     """When it was collected or lost."""
 
 
-class BatchItem(SQLModel, table=True):
+class BatchItem(StoreTable, table=True):
     """A request of a batch. While it is `open`, no process asks its key."""
 
     __tablename__ = "batch_item"
@@ -248,13 +259,13 @@ class BatchItem(SQLModel, table=True):
     anew: str | None = Field(default=None, sa_type=Text)
     """Why a stored answer is asked for anew, see `renewal`; NULL if there was none."""
     problem: str | None = Field(default=None, sa_type=Text)
-    exchange_id: int | None = Field(default=None, sa_type=BigInteger, foreign_key="exchange.id")
+    exchange_id: int | None = Field(default=None, sa_type=WIDE, foreign_key="exchange.id")
     """The answer."""
     single: str | None = Field(default=None, sa_type=Text)
     """What a call of its own was answered, canonical JSON, for the few that are asked both ways. Never an answer."""
 
 
-class Tally(SQLModel, table=True):
+class Tally(StoreTable, table=True):
     """What a table holds, so that rows that were removed or added are noticed; see `evidence.weigh`."""
 
     kind: str = Field(primary_key=True, sa_type=Text)
@@ -264,11 +275,11 @@ class Tally(SQLModel, table=True):
     """Sum of the rows' weights."""
 
 
-class Damage(SQLModel, table=True):
+class Damage(StoreTable, table=True):
     """A row that `cache repair` could not repair."""
 
     id: int | None = Field(default=None, primary_key=True)
-    exchange_id: int | None = Field(default=None, sa_type=BigInteger)
+    exchange_id: int | None = Field(default=None, sa_type=WIDE)
     """The answer that is damaged, or whose image or model is."""
     run_id: int | None = None
     """The run whose manifest, trials or failures are damaged."""

@@ -24,7 +24,6 @@ from ..contracts.errors import PrejudgeError
 from ..contracts.records import Classification, Generation
 from ..engine.manifest import as_made, manifest_of
 from ..engine.observations import TRIALS, UNFINISHED, build_observations, were_asked
-from ..engine.reading import First
 from ..report.examples import show_request, show_response
 from ..store import RunProof, RunRow, Store, finish_proof, read_failures, trial_counts
 from ..store.damage import damaged
@@ -71,7 +70,6 @@ class Reader(NamedTuple):
     """The stages whose readers are installed, and how they read."""
 
     stages: dict[str, Stage]
-    first: First
     why: str = ""
 
 
@@ -80,9 +78,9 @@ def reader_of(catalogue: Catalogue, run: RunRow) -> Reader:
     manifest = manifest_of(run)
     try:
         study = as_made(catalogue, manifest)
-        return Reader({stage.name: stage for stage in catalogue.instrument(study).stages()}, manifest.refusals)
+        return Reader({stage.name: stage for stage in catalogue.instrument(study).stages()})
     except PrejudgeError as error:
-        return Reader({}, manifest.refusals, str(error))
+        return Reader({}, str(error))
 
 
 def build(store: Store, run: RunRow, catalogue: Catalogue, folder: Path, seen: Callable[[Built], None]) -> None:
@@ -132,7 +130,7 @@ def _fill(table: _Table, source: _Source, told: Callable[[int], None]) -> None:
                 asked = were_asked(trials, failures)
                 trials, requests = trials.filter(asked), list(compress(requests, asked))
             table.note(name, trials, requests)
-            frame = _observed(stage, trials, failures, reader.first)
+            frame = _observed(stage, trials, failures)
             if reviewed:
                 kept.append(frame)
             else:
@@ -251,9 +249,9 @@ def _parts(store: Store, run_id: int, stage: str, proof: RunProof) -> Iterator[t
         yield frame, [None if text is None else next(texts) for text in packed]
 
 
-def _observed(stage: Stage | None, trials: pl.DataFrame, failures: dict[bytes, str], first: First) -> pl.DataFrame:
+def _observed(stage: Stage | None, trials: pl.DataFrame, failures: dict[bytes, str]) -> pl.DataFrame:
     if stage is not None:
-        return build_observations(stage, trials, failures, first)
+        return build_observations(stage, trials, failures)
     factors = [msgspec.json.decode(text, type=dict[str, Any]) for text in trials["factors"]]
     frame = pl.DataFrame(factors, infer_schema_length=None, strict=False)
     return frame.with_columns(trials["status"].fill_null("failed"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,7 +35,6 @@ class AttractivenessMetricOptions(FacetOptions, frozen=True, kw_only=True):
 
     What is said of one scenario, of their number and of the labels is for these scenarios and other faces.
     """
-    former: ClassVar[Mapping[str, Any]] = {"cluster": "face"}
     effect_resamples: int = 999
     """Resamples behind the intervals of rank statistics (epsilon squared, rank-biserial, rank correlations).
 

@@ -7,7 +7,7 @@ between the two skin tones of one pair, over templates and attribute words.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -49,7 +49,6 @@ class BIStereoNLIMetricOptions(FacetOptions, frozen=True, kw_only=True):
 
     cluster: str | tuple[str, ...] = ("template", "attribute")
     """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
-    former: ClassVar[Mapping[str, Any]] = {"cluster": "template"}
 
 
 def _effect(name: str, outcome: str, kind: str = "", how: str = "") -> Matched:

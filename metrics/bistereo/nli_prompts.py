@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 import polars as pl
@@ -33,7 +32,6 @@ class NLIPromptsMetricOptions(FacetOptions, frozen=True, kw_only=True):
     cluster: str | tuple[str, ...] = "premise"
     """What the claim is to hold for beyond the pairs at hand. Several hypotheses are about one premise. `item` takes
     every pair as independent, and does not count that the best prompt was chosen."""
-    former: ClassVar[Mapping[str, Any]] = {"cluster": ITEM}
 
     @property
     def paired(self) -> bool:

@@ -54,7 +54,6 @@ class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
     """The threshold for headlines and figures; one of `thresholds`."""
     cluster: str | tuple[str, ...] = ("template", "attribute")
     """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
-    former: ClassVar[Mapping[str, Any]] = {"cluster": "template"}
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""

@@ -59,7 +59,6 @@ class BIStereoTuplesMetricOptions(FacetOptions, frozen=True, kw_only=True):
     cluster: str | tuple[str, ...] = ("people", "meaning")
     """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole.
     Synonyms are one group of people or one meaning; `disadvantaged` and `attribute` are the words themselves."""
-    former: ClassVar[Mapping[str, Any]] = {"cluster": "disadvantaged"}
 
 
 def _preference(scoring: str, how: str, meaning: str, groups: Any = SHARES, **more: Any) -> Share:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from ...core.contracts.errors import UsageError
 from ...core.statistics.estimates import TestingOptions
@@ -32,7 +31,6 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     """CSV of people's judgements: `descriptor`, `word`, `level` from 1 to 5. None omits the agreement with people."""
     gallery: int = 2
     """Number of images to show with their descriptions, per dimension."""
-    former: ClassVar[Mapping[str, Any]] = {"method": "tf-idf", "salience_correction": "bh"}
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""

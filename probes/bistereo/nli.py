@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
@@ -39,7 +39,6 @@ class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Maximum number of pairs of a fair and a dark skin tone per gender and category; None: all."""
     seed: int = 0
     """Seed of `per_cell`."""
-    former: ClassVar[Mapping[str, Any]] = {"attributes": "paper"}
 
 
 class NLIStage(Stage):

@@ -7,9 +7,9 @@ with the columns of `REQUIRED` and `OPTIONAL`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...core.contracts import Follows, Options, Probe, Stage, harmless
 from ...core.contracts.csv import Row, read_rows
@@ -56,7 +56,6 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     """Maximum number of pairs per axis, gender and sentiment, spread over templates; None: all."""
     seed: int = 0
     """Seed of the sample of `per_cell`."""
-    former: ClassVar[Mapping[str, Any]] = {"attributes": "paper"}
 
 
 class BIStereoStage(PairStage):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UsageError
@@ -72,7 +72,6 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
     temperature: float | None = 0.0
     """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 16
-    former: ClassVar[Mapping[str, Any]] = {"contrast": False, "unmarked": True}
 
     def __post_init__(self) -> None:
         """Refuse invalid sampling options."""

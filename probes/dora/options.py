@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from ...core.contracts import Options, harmless
 from ...core.contracts.errors import UsageError
@@ -59,7 +58,6 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """Number of judgements per association."""
     judge_temperature: float | None = 0.7
     """Temperature of the judge. At 0, most models always give the same judgement, and self-agreement has no meaning."""
-    former: ClassVar[Mapping[str, Any]] = {"salience": "tf-idf", "wordings": 1, "salience_correction": "bh"}
 
     def __post_init__(self) -> None:
         """Refuse invalid numbers and labels."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from prejudge.core.catalogue.registry import locate, parse_registry
+from prejudge.core.catalogue.registry import parse_registry
 from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.testing import raises_code
@@ -100,13 +98,3 @@ def test_model_by_adapter_and_place():
 def test_adapter_without_a_model_says_how_to_name_one():
     with raises_code(UsageError, "registry.model-missing", "'hf-masked'", "hf-masked:MODEL"):
         load_registry().model("hf-masked")
-
-
-@pytest.mark.parametrize("name", ["subtle/words.toml", "bistereo_pairs/templates.toml", "dora/descriptors.csv"])
-def test_data_of_studies_is_found_where_it_stood(name):
-    found = locate(f"package:prejudge.probes/data/{name}", None)
-    assert Path(found).is_file() and Path(found).name == Path(name).name
-
-
-def test_data_that_never_was_keeps_its_place():
-    assert locate("package:prejudge.probes/data/no_such/words.toml", None).endswith("probes/data/no_such/words.toml")

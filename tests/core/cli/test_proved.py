@@ -30,7 +30,7 @@ ATTACKS = {
     "removed": f"DELETE FROM run_trial WHERE ordinal > 20 AND {FIRST}",
     "added": "INSERT INTO run_trial SELECT run_id, stage, ordinal + 1000, trial || 'x', factors, key, exchange_id, "
     f"digest FROM run_trial WHERE {FIRST}",
-    "manifest": """UPDATE run SET manifest = replace(manifest, '"refusals":"reader"', '"refusals":"rule"')""",
+    "manifest": """UPDATE run SET manifest = replace(manifest, '"python":"', '"python":"0')""",
     "identity": "UPDATE model SET identity = replace(identity, 'simulated', 'stimulated')",
     "repointed": f"UPDATE run_trial SET exchange_id = exchange_id + 1 WHERE ordinal = 5 AND {FIRST}",
     "requests": "UPDATE exchange SET request = (SELECT b.request FROM exchange b WHERE b.id = 3 - exchange.id) "

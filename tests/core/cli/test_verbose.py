@@ -48,7 +48,7 @@ def call(*words: str):
 
 def test_log_names_what_was_read_and_opened(place):
     shown = call("-v", *RUN, "--quiet").stderr
-    for part in ("read the built-in registry.toml", "data file pairs.csv, sha256 ", "migrated to schema", "opened"):
+    for part in ("read the built-in registry.toml", "data file pairs.csv, sha256 ", "created with schema", "opened"):
         assert part in shown, shown
     assert "of plugin prejudge" not in shown
 

@@ -1,4 +1,4 @@
-"""An estimate in parts: the flat form there and back, the deprecated constructor, copies."""
+"""An estimate in parts: the row of a table there and back, the constructor, copies."""
 
 import copy
 import pickle
@@ -43,22 +43,30 @@ WHOLE = Estimate(
 )
 
 
-def test_flat_form_is_the_same_estimate():
+def test_row_of_a_table_is_the_same_estimate():
     assert tuple(FLAT) == COLUMNS
     assert Estimate.from_flat(**FLAT) == WHOLE and WHOLE.flat() == FLAT
 
 
-def test_flat_fields_construct_with_a_warning():
-    with pytest.warns(DeprecationWarning, match=r"Estimate\(.*low.*Interval") as told:
-        made = Estimate(**FLAT)
-    assert made == WHOLE and told[0].filename == __file__
+@pytest.mark.parametrize("name", ["low", "p", "effect_name"])
+def test_constructor_takes_no_column_of_a_part(name):
+    with pytest.raises(TypeError, match=name):
+        Estimate(metric="m", group={}, value=1.0, **{name: FLAT[name]})
 
 
-@pytest.mark.parametrize("name", ["low", "interval", "missing", "test", "effect"])
-def test_one_flat_field_is_enough_for_the_warning(name):
-    with pytest.warns(DeprecationWarning):
-        made = Estimate(metric="m", group={}, value=1.0, **{name: FLAT[name]})
-    assert made.flat()[name] == FLAT[name]
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("interval", "Interval"), ("missing", "Missing"), ("test", "SignificanceTest"), ("effect", "Effect")],
+)
+def test_part_of_another_type_is_refused(name, kind):
+    with pytest.raises(TypeError, match=rf"{name} .*{name}={kind}\(\.\.\.\)"):
+        Estimate(metric="m", group={}, value=1.0, **{name: FLAT[name]})
+
+
+def test_facts_of_two_estimates_are_apart():
+    one, other = (Estimate(metric="m", group={}, value=1.0) for _ in range(2))
+    one.facts["main"] = True
+    assert other.facts == {}
 
 
 def test_unknown_field_is_refused():
@@ -80,7 +88,7 @@ def test_estimates_are_frozen_and_can_be_copied_and_pickled():
 
 
 def test_an_estimate_is_made_fast():
-    fields = dict(WHOLE.__dict__)
+    fields = {name: getattr(WHOLE, name) for name in Estimate.__struct_fields__}
     assert min(timeit.repeat(lambda: Estimate(**fields), number=1000, repeat=3)) < 0.1
 
 

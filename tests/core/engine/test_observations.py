@@ -79,8 +79,6 @@ def test_refused_answer_that_the_stage_can_read_is_an_answer():
     frame = build_observations(stage, given, {})
     assert frame["status"].to_list() == ["refused", "ok", "ok", "filtered"]
     assert frame["reading"].to_list() == [None, "lenient", "strict", None]
-    former = build_observations(stage, given, {}, "rule")
-    assert former["status"].to_list() == ["refused", "refused", "ok", "filtered"]
 
 
 def test_samples_of_one_prompt_share_its_key():

@@ -47,8 +47,8 @@ def stage_of(name):
     return list(probe().stages(build_options(name, probe.options, options)))[number]
 
 
-def read(name, text, first="reader"):
-    return read_answer(stage_of(name), FACTORS[name], Generation(text=text, status="refused"), first)
+def read(name, text):
+    return read_answer(stage_of(name), FACTORS[name], Generation(text=text, status="refused"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,6 @@ def test_readable_answer_behind_an_apology_is_an_answer(name, answer, outcome):
     found = read(name, f"{SORRY}\n\n{answer}")
     assert found is not None and not isinstance(found, Unreadable)
     assert outcome in (None, *found.values())
-    assert read(name, f"{SORRY}\n\n{answer}", "rule") is None
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,16 @@ import asyncio
 
 import msgspec
 import pytest
-from fakes import CountOptions, FakeModel, text_of
+from fakes import CountOptions, CountProbe, FakeModel, MeanLength, text_of
 
+from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.study import EveryOption
+from prejudge.core.contracts import Options
 from prejudge.core.contracts.errors import AuthenticationError, PermanentError, UsageError
+from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.manifest import Manifest, StageRecord, add_up, as_made
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.scoring.score import measure_frame, score
 from prejudge.core.store import get_run
 from prejudge.core.store.reading import model_names
 from prejudge.testing import raises_code
@@ -132,14 +136,59 @@ def test_cost_and_tokens_are_unknown_if_a_part_of_them_is(before, now, cost):
     assert [counts[key] for key in keys] == [cost] * 3
 
 
-@pytest.mark.parametrize(("recorded", "resumed"), [(None, 3), ({}, 3), ({"n": 4}, 4)])
-def test_a_run_has_the_options_of_its_time(run_study, catalogue, store, monkeypatch, recorded, resumed):
+@pytest.mark.parametrize(
+    ("recorded", "chosen", "options"),
+    [({"n": 4}, {}, {"n": 4}), ({"n": 4}, {"n": 6}, {"n": 6}), ({"gone": 1}, {}, {}), ({}, {}, {})],
+)
+def test_a_run_has_the_options_of_its_time(run_study, catalogue, store, recorded, chosen, options):
     name, _ = run_study(n=10)
     made = msgspec.json.decode(get_run(store, name).manifest, type=Manifest)
-    then = None if recorded is None else EveryOption(recorded, {})
-    made = msgspec.structs.replace(made, study=catalogue.study("count", {"subject": "fake"}, {}), options=then)
-    monkeypatch.setattr(CountOptions, "former", {"n": 3})
-    assert as_made(catalogue, made).options == {"n": resumed}
+    study = catalogue.study("count", {"subject": "fake"}, chosen)
+    made = msgspec.structs.replace(made, study=study, options=EveryOption(recorded, {}))
+    assert as_made(catalogue, made).options == options
+
+
+def measured(default):
+    """Return a study's probe and metric of a version in which `n` and `scale` have this default."""
+
+    class Counting(CountOptions, frozen=True, kw_only=True):
+        n: int = default
+
+    class Scale(Options, frozen=True, kw_only=True):
+        scale: int = default
+
+    class Probe(CountProbe):
+        options = Counting
+
+    class Scaled(MeanLength):
+        options = Scale
+
+        def compute(self, observations, options):
+            return [Estimate(metric="scale", group={}, value=options.scale, n=observations.height)]
+
+    return {"probe": Plugged("count", Probe), "metric": Plugged("mean", Scaled)}
+
+
+def test_another_default_changes_no_run_that_recorded_its_options(catalogue, store):
+    def install(default):
+        for kind, thing in measured(default).items():
+            catalogue.plugins.offers[kind][thing.name] = Registered(thing, "tests")
+
+    install(10)
+    study = catalogue.study("count", {"subject": "fake"}, {})
+    FakeModel.script = lambda request, seen: AuthenticationError("no") if text_of(request) == "q 9" else None
+    with pytest.raises(AuthenticationError):
+        asyncio.run(execute(catalogue, study, store, RunOptions(name="r")))
+    FakeModel.script = None
+    install(4)
+    asyncio.run(execute(catalogue, study, store, RunOptions(name="r")))
+    assert counts(get_run(store, "r"))["asked"] == 10
+    scores = score(catalogue, store, "r")
+    loaded = measure_frame(catalogue, scores.manifest, scores.last)
+    for found in (scores, loaded):
+        assert [(e.value, e.n) for e in found.estimates["mean"]] == [(10, 10)]
+    asyncio.run(execute(catalogue, study, store, RunOptions(name="new")))
+    assert [(e.value, e.n) for e in score(catalogue, store, "new").estimates["mean"]] == [(4, 4)]
 
 
 @pytest.fixture

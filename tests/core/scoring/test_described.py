@@ -17,8 +17,7 @@ class Named(Metric):
 
 
 def described(metric="m", options=None, **fields):
-    with pytest.warns(DeprecationWarning):
-        estimate = Estimate(metric=metric, group={}, value=1.0, neutral=0.0, test="t", **fields)
+    estimate = Estimate.from_flat(metric=metric, group={}, value=1.0, neutral=0.0, test="t", **fields)
     return score.described(estimate, Named(), options or SimpleNamespace())
 
 
@@ -30,6 +29,6 @@ def test_words_of_the_measure_are_filled_in_and_own_ones_stay():
 @pytest.mark.parametrize(
     ("p", "alpha", "verdict"), [(0.01, 0.05, "above"), (0.3, 0.05, "open"), (0.03, 0.01, "open"), (None, 0.05, None)]
 )
-def test_flat_estimates_of_strangers_get_the_verdict_that_follows_from_their_corrected_p(p, alpha, verdict):
+def test_estimates_without_a_verdict_get_the_one_that_follows_from_their_corrected_p(p, alpha, verdict):
     found = described(options=SimpleNamespace(alpha=alpha), p=p, p_adjusted=p)
     assert found.verdict == verdict

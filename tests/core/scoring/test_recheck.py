@@ -134,7 +134,7 @@ def test_recheck_asks_all_its_answers_itself(run_study, again, store):
 @pytest.mark.parametrize(
     "change",
     [
-        'UPDATE run SET manifest = replace(manifest, \'"refusals":"reader"\', \'"refusals":"rule"\')',
+        'UPDATE run SET manifest = replace(manifest, \'"python":"\', \'"python":"0\')',
         "UPDATE run_trial SET factors = '{}' WHERE ordinal = 3",
         "UPDATE run_trial SET exchange_id = (SELECT min(exchange_id) + max(exchange_id) FROM run_trial) - exchange_id",
         "UPDATE exchange SET response = replace(response, 'text', 'test')",

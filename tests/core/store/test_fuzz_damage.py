@@ -32,7 +32,7 @@ from prejudge.core.store.parts import text_digest
 from prejudge.core.store.prune import PruneOptions, would_go
 from prejudge.core.store.reading import exchanges_by_model, renewed_answers, trial_counts
 from prejudge.core.store.repair import damage_words, repair
-from prejudge.core.store.tables import SQLModel
+from prejudge.core.store.tables import StoreTable
 from prejudge.testing import raises_code
 
 DEEP = 100_000
@@ -100,7 +100,7 @@ def columns(path):
     with sqlite3.connect(path) as connection:
         found = [
             (name, row[1])
-            for name in SQLModel.metadata.tables
+            for name in StoreTable.metadata.tables
             for row in connection.execute(f"PRAGMA table_info({name})")
         ]
     connection.close()
@@ -225,7 +225,7 @@ def test_wrong_values_end_in_errors_that_have_a_code(good, catalogue, tmp_path):
     ]
     damages += [
         (f"{table}: {what}", partial(change, statement=what.format(table)))
-        for table in SQLModel.metadata.tables
+        for table in StoreTable.metadata.tables
         for what in ("DROP TABLE {}", "DELETE FROM {}", "DELETE FROM {0} WHERE rowid = (SELECT min(rowid) FROM {0})")
     ]
     some = random.Random(0).sample(damages, min(TRIES, len(damages)))

@@ -18,7 +18,7 @@ from prejudge.core.store import Store, list_runs, read_trials
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.claims import Claims
 from prejudge.core.store.processes import host
-from prejudge.core.store.tables import SQLModel
+from prejudge.core.store.tables import StoreTable
 
 EVERY_STORE = True
 TRIALS, CONCURRENCY = 300, 8
@@ -58,7 +58,7 @@ def ended_well(place, runs):
 
 
 def rows(store, table):
-    assert table in SQLModel.metadata.tables
+    assert table in StoreTable.metadata.tables
     with store.engine.connect() as connection:
         return connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 import pytest
 from fakes import CountOptions, CountStage, FakeModel, fake_catalogue, text_of
-from sqlmodel import SQLModel
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
@@ -23,6 +22,7 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run
 from prejudge.core.store.checks import Checks
+from prejudge.core.store.tables import StoreTable
 from prejudge.testing import raises_code
 
 from ...forging import rewrite
@@ -140,7 +140,7 @@ def numbers(catalogue, path, name=RUN, **options):
 def columns():
     return [
         (name, column.name, str(column.type).split("(")[0])
-        for name, table in sorted(SQLModel.metadata.tables.items())
+        for name, table in sorted(StoreTable.metadata.tables.items())
         for column in table.columns
     ]
 
@@ -188,7 +188,6 @@ ATTACKS = {
     "FROM run_trial WHERE ordinal = 7",
     "answer removed": "DELETE FROM exchange WHERE id = 5",
     "options": """UPDATE run SET manifest = replace(manifest, '"max_attempts":2', '"max_attempts":1')""",
-    "rule of refusals": "UPDATE run SET manifest = replace(manifest, 'reader', 'rule')",
     "identity": "UPDATE model SET identity = replace(identity, 'fake', 'fine')",
     "requests swapped": "UPDATE exchange SET request = (SELECT b.request FROM exchange b WHERE b.id = 1 + 6 - "
     "exchange.id) WHERE id IN (1, 6)",
@@ -271,7 +270,7 @@ def test_new_run_takes_no_earlier_answer_for_the_latest(catalogue, copy):
 
 
 def test_changed_record_is_not_resumed(catalogue, copy):
-    path, _ = copy(ATTACKS["rule of refusals"])
+    path, _ = copy(ATTACKS["options"])
     with raises_code(DataError, "store.row-damaged"):
         run_again(catalogue, path, RUN)
 

@@ -13,7 +13,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.store import NewExchange, NewTrial, get_run, list_runs, statistics
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.prune import PruneOptions, prune, vacuum, would_go
-from prejudge.core.store.tables import SQLModel
+from prejudge.core.store.tables import StoreTable
 from prejudge.testing import raises_code
 
 EVERY_STORE = True
@@ -26,7 +26,7 @@ def remove(store, name, **options):
 
 def parts(store):
     with store.engine.connect() as connection:
-        return connection.scalar(sa.select(sa.func.count()).select_from(SQLModel.metadata.tables["part"]))
+        return connection.scalar(sa.select(sa.func.count()).select_from(StoreTable.metadata.tables["part"]))
 
 
 def left(store):

@@ -19,7 +19,7 @@ from prejudge.core.store import Store, get_run, list_runs, read_trials
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.crew import crew
-from prejudge.core.store.migrations import MIGRATIONS
+from prejudge.core.store.schema import SCHEMA
 from prejudge.testing import raises_code
 
 from ...media import Media
@@ -131,11 +131,11 @@ def test_copy_without_room_is_refused(disc, media, monkeypatch):
         Store(media.of(disc) / "s.db", writable=False)
 
 
-def test_older_store_is_refused(disc, media):
+def test_store_of_another_schema_is_refused(disc, media):
     with sqlite3.connect(disc / "s.db") as connection:
-        connection.execute("DELETE FROM migration WHERE number = ?", (len(MIGRATIONS),))
+        connection.execute("UPDATE migration SET number = ?", (SCHEMA + 1,))
     connection.close()
-    with raises_code(StoreError, "store.older"):
+    with raises_code(StoreError, "store.schema"):
         Store(media.of(disc) / "s.db", writable=False)
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 from fakes import ask
+from sqlmodel import Field, SQLModel
 
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
@@ -16,15 +17,21 @@ from prejudge.core.contracts.errors import DataError, StoreError, UnknownNameErr
 from prejudge.core.contracts.installing import upgrade_line
 from prejudge.core.contracts.records import Generation
 from prejudge.core.store import Failure, NewExchange, Store, get_run, read_failures, statistics
-from prejudge.core.store import migrations as steps
 from prejudge.core.store.bulk import LOOKUP
 from prejudge.core.store.checks import Checks
-from prejudge.core.store.tables import SQLModel
+from prejudge.core.store.schema import SCHEMA, create_schema
+from prejudge.core.store.tables import WIDE, StoreTable
 from prejudge.core.store.urls import store_url
 from prejudge.testing import raises_code
 
 EVERY_STORE = True
 IDENTITY = Identity(adapter="fake", version="1", model="m")
+
+
+class Foreign(SQLModel, table=True):
+    """A table that another program in this process has."""
+
+    id: int = Field(primary_key=True)
 
 
 def exchange(store, text, answer="yes"):
@@ -193,11 +200,25 @@ def test_read_only_media(tmp_path):
         store.ensure_model(IDENTITY)
 
 
-def test_newer_store(place):
+@pytest.mark.parametrize("number", [SCHEMA + 1, 0, -1])
+@pytest.mark.parametrize("writable", [True, False])
+def test_store_of_another_schema_is_refused_and_unchanged(place, number, writable):
+    def rows():
+        with engine.connect() as connection:
+            return connection.execute(sa.text("SELECT number, applied FROM migration")).all(), names(connection)
+
+    def names(connection):
+        return sa.inspect(connection).get_table_names()
+
     with Store(place) as store, store.engine.begin() as connection:
-        connection.execute(sa.text("INSERT INTO migration VALUES (99, 'm099', 0.0)"))
-    with raises_code(StoreError, "store.newer", upgrade_line()):
-        Store(place)
+        connection.execute(sa.text("DROP TABLE damage"))  # as in a schema that has not all tables of this one
+        connection.execute(sa.text(f"UPDATE migration SET number = {number}"))
+    engine = sa.create_engine(store.url)
+    before = rows()
+    with raises_code(StoreError, "store.schema", f"schema {number};", f"schema {SCHEMA} only", upgrade_line()) as error:
+        Store(place, writable=writable)
+    assert "\n" not in str(error.value) and rows() == before
+    engine.dispose()
 
 
 def test_missing_store_is_not_made_by_reading(tmp_path):
@@ -215,9 +236,9 @@ def test_folder_and_bad_url(tmp_path):
         Store("nosuch://host/db")
 
 
-def test_migrated_schema_is_that_of_the_tables(store):
+def test_schema_is_that_of_the_tables(store):
     found = sa.inspect(store.engine)
-    wanted = SQLModel.metadata.tables
+    wanted = StoreTable.metadata.tables
     assert set(found.get_table_names()) == set(wanted)
     for name, table in wanted.items():
         columns = {column["name"]: column["nullable"] for column in found.get_columns(name)}
@@ -225,13 +246,34 @@ def test_migrated_schema_is_that_of_the_tables(store):
         assert [c.name for c in table.primary_key] == found.get_pk_constraint(name)["constrained_columns"]
 
 
-def test_failed_migration_leaves_no_trace(place):
-    def m002_breaks(connection):
-        connection.execute(sa.text("CREATE TABLE half (id INTEGER)"))
-        raise RuntimeError("broken step")
+def test_ids_have_64_bits(store):
+    wide = {f"{name}.{c.name}" for name, table in StoreTable.metadata.tables.items() for c in table.c if c.type is WIDE}
+    # SQLite numbers rows by a column of this very type, which has 64 bits there.
+    expected = "INTEGER" if store.engine.dialect.name == "sqlite" else "BIGINT"
+    assert {"exchange.id", "run_trial.exchange_id", "renewal.exchange_id", "part.id", "claim.worker_id"} <= wide
+    for name in wide:
+        table, _, column = name.partition(".")
+        (kind,) = [str(c["type"]) for c in sa.inspect(store.engine).get_columns(table) if c["name"] == column]
+        assert kind == expected, name
 
+
+def test_tables_of_another_program_are_not_created(store):
+    assert Foreign.__tablename__ not in sa.inspect(store.engine).get_table_names()
+
+
+def test_interrupted_creation_leaves_no_trace(place, monkeypatch):
+    def dies(connection, clause, *_):
+        if "INSERT INTO tally" in str(clause):
+            raise KeyboardInterrupt
+
+    engine = sa.create_engine(store_url(place))
+    sa.event.listen(engine, "before_execute", dies)
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with pytest.raises(KeyboardInterrupt):
+        create_schema(engine)
+    assert sa.inspect(engine).get_table_names() == []
+    engine.dispose()
     with Store(place) as store:
-        with pytest.raises(RuntimeError, match="broken step"):
-            steps.migrate(store._writer, (*steps.MIGRATIONS, m002_breaks))
-        assert steps.schema_number(store.engine) == len(steps.MIGRATIONS)
-        assert "half" not in sa.inspect(store.engine).get_table_names()
+        assert statistics(store)["Exchange"] == 0

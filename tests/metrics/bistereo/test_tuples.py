@@ -20,7 +20,6 @@ FAST = BIStereoTuplesMetricOptions(resamples=199)
 ALONE = BIStereoTuplesMetricOptions(resamples=199, cluster="disadvantaged")
 WORDS = BIStereoTuplesMetricOptions(resamples=199, cluster=("disadvantaged", "attribute"))
 LOG_ODDS = "stereotype_log_odds"
-FORMER = BIStereoTuplesMetricOptions(resamples=199, **BIStereoTuplesMetricOptions.former)
 
 
 def study(women=0.0, men=0.0, copying=-2.0, items=40, seed=0):
@@ -272,8 +271,8 @@ def test_the_paper_alone_calls_a_model_biased_that_copies_and_the_swapped_groups
         swapped.append(own.p)
         assert paper.value > 70 and paper.neutral is None and paper.p is None and paper.verdict is None
         copying.append(one(found, "copying", gender="women").value)
-        former = computed(frame.filter(pl.col("condition").is_in(["groups", "prior"])), FORMER)
-        alone.append(one(former, "biased_preference_normalised", gender="women").shown)
+        paper_alone = computed(frame.filter(pl.col("condition").is_in(["groups", "prior"])), ALONE)
+        alone.append(one(paper_alone, "biased_preference_normalised", gender="women").shown)
     assert sum(alone) == 20 and np.mean(copying) == pytest.approx(2, abs=0.4)
     assert sum(p <= 0.05 for p in swapped) <= stats.binom.ppf(0.995, 20, 0.05)
 

@@ -19,7 +19,7 @@ from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.records import Embedding, Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
-from prejudge.core.store import Store, exchanges_by_model, get_run
+from prejudge.core.store import Store, exchanges_by_model
 from prejudge.probes.indicasa.prompts import read_prompts
 
 SORRY = "I'm sorry, but I can't assist with that."
@@ -119,18 +119,3 @@ def test_model_that_only_refuses_is_asked_five_times_and_skipped(catalogue, stor
     scores = score(catalogue, store, name)
     assert values(scores, "skip_ratio")[None] == 100 and values(scores, "first_refusals")[None] == 100
     assert scores.observations["completions"]["status"].to_list() == ["refused"] * 20
-
-
-def test_run_from_before_keeps_its_numbers(catalogue, store):
-    """A manifest that does not say what judges first is of a run in which the rule did."""
-    Odd.always = "apology"
-    name = run(catalogue, store)
-    assert len(Odd.asked) == 100, "an apology before an answer is not asked again"
-    today = score(catalogue, store, name)
-    assert values(today, "skip_ratio")[None] == 0 and values(today, "first_refusals")[None] == 0
-    row = get_run(store, name)
-    manifest = json.loads(row.manifest)
-    assert manifest.pop("refusals") == "reader"
-    store.end_run(row.id, "finished", json.dumps(manifest).encode())
-    former = score(catalogue, store, name)
-    assert set(former.observations["completions"]["status"].to_list()) == {"refused"}
