@@ -99,9 +99,6 @@ def run_all(job: Job) -> list[Result]:
         job.say(f"[{number}/{len(job.recipes)}] {recipe.name}{': done' if done else ''}")
         if not done:
             _train(job, recipe)
-        elif is_first_process() and not _has_confusions(job.out / recipe.name):
-            encoder = job.load(recipe, trained=True)
-            write_confusions(job.out / recipe.name, embed(encoder, job.corpus.texts), job.corpus, job.parts(recipe))
     found = [read_json(path, Result) for path in job.out.glob(f"*/{RESULT}")]
     order = list(LOSSES)
     return sorted(found, key=lambda r: (r.recipe.split, order.index(r.recipe.loss), r.recipe.value, r.recipe.seed))
@@ -236,12 +233,6 @@ def write_confusions(folder: Path, vectors: Floats, corpus: Corpus, parts: Parts
         found = confusion(vectors, corpus, *rows, way, COMPLETIONS)
         about = {"several": way, "completions": COMPLETIONS, "encoder": digest}
         write_json(folder / CONFUSIONS[way], {"categories": found, **about})
-
-
-def _has_confusions(folder: Path) -> bool:
-    """Return whether the confusions are of the study's comparison; those of earlier versions are not."""
-    paths = [folder / name for name in CONFUSIONS.values()]
-    return all(path.is_file() and b'"completions"' in path.read_bytes() for path in paths)
 
 
 SCORES = ("model", "metric", "loss", "classifier", "encoder", "category", "value")

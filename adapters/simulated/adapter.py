@@ -281,7 +281,7 @@ class Simulated(ModelAdapter):
 
 
 def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
-    """Return what an answer depends on; later amounts only where they are not 0, so that older answers keep keys."""
+    """Return what an answer depends on; amounts of what few models have are left out where they are 0."""
     settings = {**msgspec.structs.asdict(planted), "seed": seed}
     return {name: value for name, value in settings.items() if value or name not in NUISANCES + ANALOGIES + HABITS}
 

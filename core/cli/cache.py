@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import is_zipfile
@@ -111,12 +110,6 @@ def verify(store: str, kept: tuple[str, ...], signers: str | None, processes: in
     echo(f"{checked} checked, {problems} found. Also checked: {', '.join(others)}.")
     if counts.absent:
         echo(f"Note: {counts.absent:,} images of exchanges are not in the store.")
-    if checks.proved_since is not None:
-        since = datetime.fromtimestamp(checks.proved_since, UTC)
-        echo(
-            f"Note: {counts.unproved:,} exchanges are older than their digests (made by {since:%Y-%m-%d %H:%M} UTC): "
-            "a change before then cannot be found."
-        )
     for note in held:
         echo(f"Note: {note}")
     if wrong:

@@ -202,7 +202,6 @@ def _provenance(scores: Scores) -> list[tuple[str, object]]:
         *times(scores).items(),
         ("head", manifest.head or (f"{UNPROVED}: {scores.unproved}" if scores.unproved else "not recorded")),
         *([("answers of earlier runs", earlier)] if (earlier := earlier_words(manifest)) else []),
-        *([("unproved before", _moment(scores.run.unproved))] if scores.run.unproved is not None else []),
         ("prejudge", manifest.prejudge),
         ("python", f"{manifest.python}, {manifest.platform}"),
         ("packages", packages or "not recorded"),

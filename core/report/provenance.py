@@ -134,7 +134,6 @@ def _run(scores: Scores) -> dict[str, Any]:
         **times(scores),
         **({"head": manifest.head} if manifest.head else {}),
         **({"answers of earlier runs": earlier} if (earlier := earlier_words(manifest)) else {}),
-        **({"unproved before": moment(run.unproved)} if run.unproved is not None else {}),
         "command": manifest.command,
         "prejudge": manifest.prejudge,
         "python": manifest.python,

@@ -106,9 +106,9 @@ def _secret(scores: Scores) -> list[str]:
 def _rewritten(scores: Scores) -> list[str]:
     """Warn of third-party parts that are not those with which the run was made."""
     made, now = scores.manifest.origins, scores.manifest.measured
-    # Runs of versions that kept no record have none; the adapters are not loaded to score.
+    # The adapters are not loaded to score.
     known = {part: origin for part, origin in made.items() if not part.startswith("adapter ")}
-    return [REWRITTEN.format(change=change) for change in changes(known, now)] if made else []
+    return [REWRITTEN.format(change=change) for change in changes(known, now)]
 
 
 def _renewed(scores: Scores) -> list[str]:

@@ -31,7 +31,7 @@ from .signatures import Signed, signatures_of
 from .store import Store
 from .tables import RunTrial
 
-FORMAT = 2
+FORMAT = 1
 """Format 1 has no head."""
 MEMBER_ROWS = 50_000
 """Most rows of a Parquet member."""
@@ -64,8 +64,6 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """sha256 of the content without the run's name; equal in every store that has the run."""
     head: str = ""
     """Head of the run, see `evidence.run_head`."""
-    unproved: float | None = None
-    """The time before which a change of its answers cannot be found, if they are older than their digests."""
 
     def facts(self, manifest: str) -> Facts:
         """Return the state and times of the run."""
@@ -150,7 +148,6 @@ class _Writer:
             counts=counts,
             content=digest.hexdigest(),
             head=self._head,
-            unproved=run.unproved,
             **facts,
         )
         self._json("bundle.json", head)

@@ -14,7 +14,7 @@ from .batches import is_batch
 from .bulk import plain_rows, table_of
 from .crew import BROKEN, Crew, crew, told
 from .damage import UNREADABLE
-from .evidence import READ, WEIGHED, is_run, unproved_before, weigh
+from .evidence import READ, WEIGHED, is_run, weigh
 from .exchange_checks import Problem, check_exchanges, id_ranges
 from .names import run_name
 from .reading import RunRow
@@ -23,7 +23,7 @@ from .snapshots import damaged_snapshot
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Part, Renewal, Run, Tally
 
-_RUN = ("id", "name", "study", "state", "manifest", "started", "finished", "head", "unproved")
+_RUN = ("id", "name", "study", "state", "manifest", "started", "finished", "head")
 
 
 class Checked(NamedTuple):
@@ -36,8 +36,6 @@ class Checked(NamedTuple):
     trials: int
     absent: int
     """Images of exchanges that the store does not have: not an error, because whoever showed them may have them."""
-    unproved: int
-    """Exchanges that are older than their digests: what was changed before cannot be found."""
 
 
 class Checks:
@@ -58,8 +56,6 @@ class Checks:
         """Head of each run whose trials and record were found as they were written."""
         self.runs: dict[str, RunRow] = {}
         """Every run, the damaged ones too."""
-        self.proved_since: float | None = None
-        """The latest time at which a digest was made after its answer."""
 
     @property
     def counts(self) -> Checked:
@@ -129,11 +125,8 @@ class Checks:
     def _exchanges(self, readers: Crew) -> Iterator[Problem]:
         for part in readers.map(check_exchanges, id_ranges(readers.connection)):
             self._seen["exchanges"] += part.rows
-            self._seen["unproved"] += part.unproved
             sums = self._weights["exchange"]
             sums[:] = sums[0] + part.digests, sums[1] + part.weight
-            if part.proved_since is not None:
-                self.proved_since = max(part.proved_since, self.proved_since or part.proved_since)
             self._named |= part.images
             yield from part.problems
 
@@ -153,10 +146,6 @@ class Checks:
                 sound = False
                 yield Problem(f"{where} of run {run.name}", problem, "run_trial", field, None, run.id)
             self._seen["trials"] += trials.count
-            if run.state != "running" and run.unproved != unproved_before(readers.connection, run.id):
-                sound = False
-                problem = "the time before which its answers are unproved was changed"
-                yield Problem(f"run {run.name}", problem, "run", "unproved", run.id, run.id)
             if sound and run.head is not None:
                 self.heads[run.name] = run.head
 
@@ -192,10 +181,6 @@ class Checks:
         table = table_of(Tally)
         query = sa.select(table.c.kind, table.c.rows, table.c.weight)
         stored = {kind: [rows, weight] for kind, rows, weight in _rows(readers.connection, query)}
-        late = [self._seen["unproved"], 0]
-        if stored.get("unproved") != late:
-            problem = f"{late[0]:,} answers are marked as older than their digests, and another number was written"
-            yield Problem("table exchange", problem, "exchange", "rows")
         for kind, found in self._weights.items():
             if (known := stored.get(kind)) == found:
                 continue

@@ -66,8 +66,6 @@ class Proof(NamedTuple):
 
     digest: bytes | None
     """None: there is none, as in a bundle, which has digests of its own."""
-    filled: float | None
-    """When the digest was made, if later than the answer."""
 
 
 class Tried(NamedTuple):
@@ -326,10 +324,10 @@ def _whole(connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> tuple[li
     # What was damaged into bytes has no key that follows from it, and is refused by that.
     requests = unpack(connection, (row[4] if isinstance(row[4], str) else "" for row in rows))
     sent = [
-        Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:-2])
+        Sent(bytes(row[1]), bytes(row[2]), row[3], request, *row[5:-1])
         for row, request in zip(rows, requests, strict=True)
     ]
-    return [row[0] for row in rows], sent, [Proof(row[-2] or b"", row[-1]) for row in rows]
+    return [row[0] for row in rows], sent, [Proof(row[-1] or b"") for row in rows]
 
 
 def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:

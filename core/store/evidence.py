@@ -141,17 +141,13 @@ def weights_of(connection: sa.Connection, kind: str, where: sa.ColumnElement[boo
 
 def recount(connection: sa.Connection, kinds: Iterable[str] = tuple(WEIGHED)) -> None:
     """Make tallies anew from the rows."""
-    table, exchange = table_of(Tally), table_of(Exchange)
+    table = table_of(Tally)
     for kind in kinds:
         connection.execute(sa.update(table).where(table.c.kind == kind).values(rows=0, weight=0))
         tally(connection, kind, weights_of(connection, kind))
-    late = connection.scalar(sa.select(sa.func.count()).select_from(exchange).where(exchange.c.filled.is_not(None)))
-    connection.execute(sa.update(table).where(table.c.kind == "unproved").values(rows=late or 0, weight=0))
 
 
-def seal(
-    connection: sa.Connection, run_id: int, parts: Collection[str] = ("head", "record", "unproved")
-) -> bytes | None:
+def seal(connection: sa.Connection, run_id: int, parts: Collection[str] = ("head", "record")) -> bytes | None:
     """Compute the digests of a run from its rows, store these, and return its head; a running run has none yet."""
     run = table_of(Run)
     row = connection.execute(sa.select(*(run.c[name] for name in RECORDED)).where(run.c.id == run_id)).one()
@@ -168,7 +164,6 @@ def sums_of(connection: sa.Connection, run_id: int, row: Sequence[Any]) -> dict[
     return {
         "record": record_digest(row, failures_of(connection, run_id) if ended else ()),
         "head": run_head(_digests(connection, run_id)) if ended else None,
-        "unproved": unproved_before(connection, run_id) if ended else None,
     }
 
 
@@ -197,17 +192,3 @@ def _digests(connection: sa.Connection, run_id: int) -> Iterable[bytes]:
     query = sa.select(trials.c.digest).where(trials.c.run_id == run_id).order_by(*plan_order(connection))
     for rows in plain_rows(connection, query, READ):
         yield b"".join(row[0] for row in rows)
-
-
-def unproved_before(connection: sa.Connection, run_id: int) -> float | None:
-    """Return the time before which a change of a run's answers cannot be found; None if all have been proved."""
-    trials, exchange, table = table_of(RunTrial), table_of(Exchange), table_of(Tally)
-    if not connection.scalar(sa.select(table.c.rows).where(table.c.kind == "unproved")):
-        return None  # without this, each run of a new store would be joined to its answers for nothing
-    query = (
-        sa.select(sa.func.max(exchange.c.filled))
-        .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id)
-        .where(trials.c.run_id == run_id)
-    )
-    found: float | None = connection.scalar(query)
-    return found

@@ -46,10 +46,6 @@ class ExchangesChecked(NamedTuple):
     """Rows that have a digest."""
     weight: int
     """Of those, see `evidence.weigh`."""
-    unproved: int
-    """Rows that are older than their digests."""
-    proved_since: float | None
-    """The latest time at which a digest was made after its answer."""
     images: set[str]
     """Those that sound exchanges name."""
 
@@ -69,14 +65,14 @@ def check_exchanges(connection: sa.Connection, first: int, last: int) -> Exchang
     """Check the exchanges of a range of ids of `id_ranges`."""
     exchange, model = table_of(Exchange), table_of(Model)
     columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
-    query = sa.select(exchange.c.id, exchange.c.digest, exchange.c.generation, exchange.c.filled, *columns)
+    query = sa.select(exchange.c.id, exchange.c.digest, exchange.c.generation, *columns)
     query = query.join_from(exchange, model, isouter=True).where(exchange.c.id.between(first, last))
     # All at once: what cannot be read further has no half.
     rows = [row for some in plain_rows(connection, query.order_by(exchange.c.id), READ) for row in some]
     problems, weights, images = list[Problem](), list[int](), set[str]()
-    texts = (row[7] if isinstance(row[7], str) else "" for row in rows)
+    texts = (row[6] if isinstance(row[6], str) else "" for row in rows)
     for row, request in zip(rows, unpack(connection, texts), strict=True):
-        number, digest, generation, _, *fields = row
+        number, digest, generation, *fields = row
         sent = Sent(*fields)._replace(request=request)
         if isinstance(digest, bytes):
             weights.append(_weight(digest, generation))
@@ -86,9 +82,7 @@ def check_exchanges(connection: sa.Connection, first: int, last: int) -> Exchang
             problems.append(Problem(f"exchange {number}", problem, "exchange", field, number, None, key))
         elif '"sha256":' in request or '"image":' in sent.response:
             images |= images_in(request) | images_in(sent.response)
-    late = [row[3] for row in rows if row[3] is not None]
-    since = max(late, default=None)
-    return ExchangesChecked(problems, len(rows), len(weights), sum(weights), len(late), since, images)
+    return ExchangesChecked(problems, len(rows), len(weights), sum(weights), images)
 
 
 def _weight(digest: bytes, generation: Any) -> int:

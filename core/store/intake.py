@@ -30,7 +30,7 @@ from .store import manifest_columns
 from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
-_COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:], "digest", "filled")
+_COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:], "digest")
 
 
 class _Here(NamedTuple):
@@ -79,7 +79,7 @@ class Intake:
         Raises:
             DataError: an exchange is inconsistent, or does not match its proof.
         """
-        proofs = [Proof(None, None)] * len(rows) if proofs is None else proofs
+        proofs = [Proof(None)] * len(rows) if proofs is None else proofs
         if len(rows) > LOOKUP:
             parts = (slice(start, start + LOOKUP) for start in range(0, len(rows), LOOKUP))
             return [number for part in parts for number in self.exchanges(rows[part], proofs[part], checked=checked)]
@@ -88,19 +88,16 @@ class Intake:
             ensure_same(row, proof)
         here = self._here({row.key for row in rows})
         numbered = {(row.key, known.answer): known.id for row in rows for known in here.get(row.key, ())}
-        filled = {(row.key, _answer(row)): proof.filled for row, proof in zip(rows, proofs, strict=True)}
         new = list({(row.key, _answer(row)): row for row in rows if (row.key, _answer(row)) not in numbered}.values())
         requests, met = self._parts.pack(self.connection, [row.request for row in new])
         generations = self._generations(new, here)
         digests = [answer_digest(row.key, row.operation, *row[4:]) for row in new]
-        late = [filled[row.key, _answer(row)] for row in new]
         fresh = [
-            (row.key, generation, self._models[row.identity], row.operation, request, *row[4:], digest, when)
-            for row, generation, request, digest, when in zip(new, generations, requests, digests, late, strict=True)
+            (row.key, generation, self._models[row.identity], row.operation, request, *row[4:], digest)
+            for row, generation, request, digest in zip(new, generations, requests, digests, strict=True)
         ]
         insert_many(self.connection, table_of(Exchange), _COLUMNS, fresh)
         tally(self.connection, "exchange", map(weigh_exchange, digests, generations))
-        tally(self.connection, "unproved", (0 for when in late if when is not None))
         self._parts.remember(met)
         self.added["exchanges"] += len(new)
         made = self._here({row.key for row in new})

@@ -14,7 +14,7 @@ from ..contracts.errors import DataError
 from .bulk import batched, rows_among, table_of
 from .content import Sent
 from .damage import UNREADABLE, damaged
-from .evidence import ANSWER, VERSION, bytewise, earlier_answers_in, trial_digest, unproved_before
+from .evidence import ANSWER, VERSION, bytewise, earlier_answers_in, trial_digest
 from .exchange_checks import NO_DIGEST, exchange_fault
 from .parts import PART_BEGINS, REMEMBERED, part_numbers, split_parts
 from .reading import RunRow, get_run
@@ -229,8 +229,6 @@ class RunProof(RowCheck):
             faults = list(TrialCheck(connection, run).faults())
             where, problem = (faults[0].where, faults[0].problem) if faults else ("all trials", "they were changed")
             self._differs(f"run {run.name}, {where}", problem)
-        elif run.unproved != unproved_before(connection, run.id):
-            self._differs(f"run {run.name}", "the time before which its answers are unproved was changed")
 
     def _differs(self, where: str, problem: str) -> None:
         """Report what differs, unless another process has changed the run since it was looked up."""

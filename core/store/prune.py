@@ -176,8 +176,6 @@ def _forget(connection: sa.Connection, run: RunRow, goes: sa.ColumnElement[bool]
     """Take rows that will be removed out of the tallies and of the list of damage."""
     exchange, runs, blob, damage = table_of(Exchange), table_of(Run), table_of(Blob), table_of(Damage)
     tally(connection, "exchange", weights_of(connection, "exchange", goes), -1)
-    late = connection.execute(sa.select(exchange.c.id).where(goes, exchange.c.filled.is_not(None)))
-    tally(connection, "unproved", (0 for _ in late), -1)
     tally(connection, "run", weights_of(connection, "run", runs.c.id == run.id), -1)
     for names in batched(images, LOOKUP):
         tally(connection, "blob", weights_of(connection, "blob", blob.c.sha256.in_(names)), -1)

@@ -51,8 +51,6 @@ class RunRow(NamedTuple):
     finished: float | None
     head: bytes | None = None
     """See `evidence.run_head`."""
-    unproved: float | None = None
-    """The time before which a change of its answers cannot be found, if they are older than their digests."""
     local: str | None = None
 
     @property

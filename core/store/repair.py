@@ -244,7 +244,7 @@ class _Repair:
         self.here.execute(sa.delete(trials).where(trials.c.run_id == run_id))
         for tried in stream_trials_of(self.there, theirs.id, places):
             self.intake.trials(run_id, tried)
-        seal(self.here, run_id, ("head", "unproved"))
+        seal(self.here, run_id, ("head",))
 
     def _take_record(self, run_id: int, name: str, theirs: RunRow) -> None:
         run, attempts = table_of(Run), table_of(Attempt)
@@ -254,7 +254,7 @@ class _Repair:
         self.here.execute(sa.delete(attempts).where(attempts.c.run_id == run_id))
         failures: list[Failed] = content.failures()
         insert_many(self.here, attempts, ("run_id", *Failed._fields), [(run_id, *row) for row in failures])
-        seal(self.here, run_id, ("record", "unproved"))
+        seal(self.here, run_id, ("record",))
 
 
 def _mark(here: sa.Connection, problems: Sequence[Problem]) -> None:

@@ -19,8 +19,6 @@ from .urls import show
 LOG = logging.getLogger(__name__)
 SCHEMA = 1
 """The number of the schema that this version creates and reads."""
-TALLIES = (*WEIGHED, "unproved")
-"""What is tallied."""
 
 
 def schema_number(engine: Engine) -> int | None:
@@ -39,7 +37,7 @@ def create_schema(engine: Engine) -> None:
         if _number(connection, engine.url) is not None:
             return  # another process was faster
         StoreTable.metadata.create_all(connection)
-        connection.execute(sa.insert(table_of(Tally)), [{"kind": kind, "rows": 0, "weight": 0} for kind in TALLIES])
+        connection.execute(sa.insert(table_of(Tally)), [{"kind": kind, "rows": 0, "weight": 0} for kind in WEIGHED])
         first = {"number": SCHEMA, "name": "first", "applied": time.time()}
         connection.execute(sa.insert(table_of(Migration)), first)
     LOG.info("store %s created with schema %d", show(engine.url), SCHEMA)

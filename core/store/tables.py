@@ -74,9 +74,7 @@ class Exchange(StoreTable, table=True):
     """Seconds the call took, shared by all requests of its batch."""
     created: float
     digest: bytes | None = Field(default=None, sa_type=LargeBinary)
-    """See `evidence.answer_digest`. NULL only until an older store is filled."""
-    filled: float | None = None
-    """When the digest was made, if later than the answer: what changed before cannot be found."""
+    """See `evidence.answer_digest`. Every row is stored with it: one without is damaged."""
 
 
 class Renewal(StoreTable, table=True):
@@ -114,8 +112,6 @@ class Run(StoreTable, table=True):
     """See `evidence.run_head`. NULL until the run ends."""
     record: bytes | None = Field(default=None, sa_type=LargeBinary)
     """See `evidence.record_digest`."""
-    unproved: float | None = None
-    """The latest `filled` of its exchanges."""
     local: str | None = Field(default=None, sa_type=Text)
     """The manifest with the paths of this machine, if `manifest` has their names only. Never handed on."""
 
@@ -269,7 +265,7 @@ class Tally(StoreTable, table=True):
     """What a table holds, so that rows that were removed or added are noticed; see `evidence.weigh`."""
 
     kind: str = Field(primary_key=True, sa_type=Text)
-    """A table; `unproved`, exchanges with a later digest; or, until an older store is filled, `filling`."""
+    """A table."""
     rows: int = Field(sa_type=BigInteger)
     weight: int = Field(sa_type=BigInteger)
     """Sum of the rows' weights."""

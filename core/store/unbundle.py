@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-import time
 import zipfile
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
@@ -39,7 +38,6 @@ from .store import Store
 _MEMBER = re.compile(
     r"(?:bundle|manifest|identities|blobs|digests|signatures)\.json|(?:exchanges|trials|attempts)/\d{5}\.parquet|blobs/[0-9a-f]{64}"
 )
-FORMATS = (1, FORMAT)
 NEEDED = ("bundle.json", "manifest.json", "identities.json", "blobs.json")
 SHOWN = 5
 BLOCK = 1 << 20
@@ -149,14 +147,13 @@ class Bundle:
             raise self._fault(f"different from digests.json: {_some(differing)}", "bundle.digest")
 
     def _check_format(self) -> None:
-        if self.head.format not in FORMATS:
+        if self.head.format != FORMAT:
             mend = upgrade_line() if self.head.format > FORMAT else "export it again"
-            read = " and ".join(map(str, FORMATS))
             raise DataError(
-                f"{self.path} has format {self.head.format}; this version reads the formats {read}. To fix it: {mend}",
+                f"{self.path} has format {self.head.format}; this version reads format {FORMAT}. To fix it: {mend}",
                 code="bundle.format",
             )
-        if self.head.format > 1 and not re.fullmatch("[0-9a-f]{64}", self.head.head):
+        if not re.fullmatch("[0-9a-f]{64}", self.head.head):
             raise self._fault(f"bundle.json has the head {self.head.head[:80]!r}", "bundle.content")
 
     def _names(self, pattern: str) -> list[str]:
@@ -278,7 +275,7 @@ class _Taking:
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
         self._facts = bundle.head.facts(bundle.manifest)
-        self._head = bytes.fromhex(bundle.head.head) if bundle.head.format > 1 else None
+        self._head = bytes.fromhex(bundle.head.head)
         self.identities = dict(bundle.identities())
 
     def check(self, readers: Team) -> None:
@@ -324,14 +321,13 @@ class _Taking:
             ensure_picture(picture)
             pictures.append((picture.sha256, picture.media_type))
         digest.add("picture", pictures)
-        made = digest.hexdigest(), head.digest() if self._head is not None else None
+        made = digest.hexdigest(), head.digest()
         if made != (self._bundle.head.content, self._head):
             raise self._changed("bundle.json has another digest of its content", "bundle.digest")
 
     def take(self, chunks: Chunks, name: str) -> None:
         """Import what was checked."""
-        # A bundle of format 1 has no head: what was changed before today cannot be found.
-        proof = Proof(None, time.time() if self._head is None else self._bundle.head.unproved)
+        proof = Proof(None)
         rows = ((place, row, proof) for place, row in enumerate(self._every("exchanges")))
         numbers = [np.array(here, dtype=np.int64) for _, here in chunks.exchanges(rows)]
         places = np.concatenate([np.empty(0, dtype=np.int64), *numbers])

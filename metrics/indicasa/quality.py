@@ -31,7 +31,7 @@ def counted(prompts: pl.DataFrame, level: float) -> Iterator[Estimate]:
     spoken = prompts.filter(pl.col("asked").is_not_null())
     if spoken.is_empty():
         return
-    # Runs from before refused answers were requested again do not know it.
+    # Imported answers do not say whether a refused answer was requested again.
     known = spoken.filter(pl.col(REFUSED_FIRST).is_not_null())
     for name, part in [(None, known), *known.group_by("category", maintain_order=True)] if known.height else ():
         one = _part("first_refusals", part[REFUSED_FIRST].sum(), part["asked"].sum(), ANSWERS, level)

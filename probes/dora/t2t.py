@@ -101,7 +101,7 @@ class CompletionStage(Stage):
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
         setting, form = str(factors["setting"]), str(factors["form"])
-        # Runs from before there were wordings have none; the paper's is recognised by the people it is about.
+        # Imported answers may not say their wording; the paper's is recognised by the people it is about.
         stem = stem_in(setting, form, "", int(factors.get("wording") or 0))
         word = read_word(response.text, str(factors["letter"]), form, setting == "verb", stem)
         return word if isinstance(word, Unreadable) else {"word": word}

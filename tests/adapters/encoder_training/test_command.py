@@ -104,19 +104,6 @@ def test_confusion_names_its_encoder(trained):
     assert (confusion["several"], confusion["completions"]) == ("pair", 5)
 
 
-def test_confusion_of_an_earlier_version_is_written_anew(papers, files, tiny, tmp_path):
-    import shutil
-
-    out = tmp_path / "encoders"
-    shutil.copytree(papers[0], out)
-    paths = sorted(out.glob("*/confusion*.json"))
-    kept = {path: path.read_bytes() for path in paths}
-    paths[0].unlink()
-    (paths[0].parent / "confusion.json").write_text('{"categories": {}, "several": "mean"}')
-    assert run(*files, "--model", tiny, "--out", out, *PAPER, *CALL).exit_code == 0
-    assert {path: path.read_bytes() for path in paths} == kept
-
-
 def test_kept_encoder_answers_as_any_other(trained):
     from prejudge.adapters.hf.encoder.adapter import HFEncoder, HFEncoderOptions
     from prejudge.core.contracts.records import Embed

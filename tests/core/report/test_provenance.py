@@ -9,7 +9,7 @@ import pytest
 from fakes import FakeModel
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.core.catalogue.study import Study
+from prejudge.core.catalogue.study import EveryOption, Study
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.estimates import Example
 from prejudge.core.contracts.records import Drawing, Generate, Generation, Image, Likelihood, Message, Text
@@ -36,7 +36,7 @@ def scores(run_study, catalogue, store):
 
 def manifest(**costs):
     stages = {name: StageRecord(1, {"cost": cost}) for name, cost in costs.items()}
-    return Manifest(run="r", study=STUDY, identities={}, stages=stages)
+    return Manifest(run="r", study=STUDY, identities={}, stages=stages, options=EveryOption({}, {}))
 
 
 def test_cost_is_added_up():

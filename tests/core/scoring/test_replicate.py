@@ -9,7 +9,7 @@ import pytest
 
 from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
-from prejudge.core.catalogue.study import Study
+from prejudge.core.catalogue.study import EveryOption, Study
 from prejudge.core.cli.replicating import show
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
@@ -93,6 +93,7 @@ def run_of(study, model, number, mode="use"):
         study=Study(name=study, probe="p", options={}, metrics={}, roles={"subject": model}),
         identities={},
         mode=mode,
+        options=EveryOption({}, {}),
     )
     return RunRow(number, f"r{number}", study, "finished", msgspec.json.encode(manifest).decode(), 0.0, 0.0)
 
@@ -173,9 +174,8 @@ def test_what_is_no_share_of_units_is_judged(other):
 
 def manifest_of(name, weights, mode="use"):
     study = Study(name="s", probe="p", options={}, metrics={}, roles={"subject": name})
-    return Manifest(
-        run="r", study=study, identities={"subject": Identity(adapter="a", version="1", model=weights)}, mode=mode
-    )
+    identities = {"subject": Identity(adapter="a", version="1", model=weights)}
+    return Manifest(run="r", study=study, identities=identities, mode=mode, options=EveryOption({}, {}))
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_name_that_leaves_the_folder_is_refused(bundle, elsewhere, tmp_path):
 
 def test_newer_format_is_refused(bundle, elsewhere, tmp_path):
     content = members(bundle)
-    content["bundle.json"] = content["bundle.json"].replace(b'"format": 2', b'"format": 3')
+    content["bundle.json"] = content["bundle.json"].replace(b'"format": 1', b'"format": 2')
     refused(elsewhere, write(tmp_path / "t.zip", content), "bundle.format", "3", "2", "pip install")
 
 

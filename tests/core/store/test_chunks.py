@@ -73,7 +73,7 @@ def content(store):
     with snapshot(store) as connection:
         rows["exchange"] = sorted(map(tuple, connection.execute(sa.select(*columns))))
         rows["renewal"] = len(connection.execute(sa.select(table_of(Renewal))).all())
-        kept = table_of(Tally).c.kind.in_(("exchange", "run", "unproved"))
+        kept = table_of(Tally).c.kind.in_(("exchange", "run"))
         rows["tally"] = sorted(map(tuple, connection.execute(sa.select(table_of(Tally)).where(kept))))
         rows["heads"] = sorted(map(tuple, connection.execute(sa.select(run.c.name, run.c.head, run.c.record))))
         names = {one.name: one for one in list_runs(store)}

@@ -30,7 +30,7 @@ THREE = 3
 DAMAGES = [
     "SELECT 1",
     "UPDATE exchange SET response = replace(response, '1', '7') WHERE id > 4",
-    "UPDATE exchange SET digest = NULL, filled = 7.5 WHERE id IN (2, 9)",
+    "UPDATE exchange SET digest = NULL WHERE id IN (2, 9)",
     "UPDATE exchange SET generation = 7 WHERE id = 2",
     "UPDATE run_trial SET exchange_id = NULL; DELETE FROM exchange WHERE id IN (1, 2, 3, 4, 5, 6, 7, 12)",
     "UPDATE model SET identity = 'x'; UPDATE part SET literal = 'x'; UPDATE tally SET rows = rows + 1",
@@ -63,7 +63,7 @@ def filled(store, run_study, many):
 def checked(store, processes):
     checks = Checks(store, processes)
     problems = list(checks.problems())
-    return problems, checks.counts, checks.heads, checks.absent, checks.proved_since
+    return problems, checks.counts, checks.heads, checks.absent
 
 
 def pids(store):

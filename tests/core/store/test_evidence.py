@@ -62,12 +62,9 @@ ATTACKS = [
     ("DELETE FROM blob", "blob", "rows"),
     ("UPDATE model SET identity = replace(identity, 'fake', 'fine')", "model", "identity"),
     ("DELETE FROM exchange WHERE id = 5", "exchange", "rows"),
-    ("UPDATE exchange SET filled = 1 WHERE id = 2", "exchange", "rows"),
-    ("UPDATE run SET unproved = 1", "run", "unproved"),
-    ("UPDATE tally SET rows = rows + 1 WHERE kind = 'unproved'", "exchange", "rows"),
     (
         "INSERT INTO exchange SELECT 99, key, 5, model_id, operation, request, response, status, input_tokens, "
-        "output_tokens, latency, created, digest, filled FROM exchange WHERE id = 1",
+        "output_tokens, latency, created, digest FROM exchange WHERE id = 1",
         "exchange",
         "rows",
     ),
@@ -350,27 +347,6 @@ def test_times_that_are_no_times_are_named(made):
     for broken in (run._replace(started="x"), run._replace(finished=1e300)):
         with raises_code(DataError, "store.row-damaged"):
             when(broken)
-
-
-def test_old_bundle_is_read_and_marked(made, elsewhere, tmp_path):
-    import json
-    import zipfile
-    from hashlib import sha256
-
-    path = export_run(made, get_run(made, "r"), tmp_path / "r.zip").path
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    head = json.loads(content["bundle.json"])
-    del head["head"], head["unproved"]
-    content["bundle.json"] = json.dumps(head | {"format": 1}).encode()
-    digests = {name: sha256(data).hexdigest() for name, data in content.items() if name != "digests.json"}
-    content["digests.json"] = json.dumps(digests).encode()
-    with zipfile.ZipFile(tmp_path / "old.zip", "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
-    with Bundle(tmp_path / "old.zip") as bundle:
-        import_bundle(elsewhere, bundle)
-    assert get_run(elsewhere, "r").unproved is not None and get_run(elsewhere, "r").head == get_run(made, "r").head
 
 
 def test_bundle_with_another_head_is_refused(made, elsewhere, tmp_path):

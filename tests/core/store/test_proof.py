@@ -33,7 +33,6 @@ INDEPENDENT = {
     "run.name": "a name is chosen by whoever runs, and a copy of the run may have another",
     "run.local": "it counts only where it is the manifest, but for the folders of this machine",
     "exchange.generation": "a run points to the answer that it used; look-ups compare the times of answers",
-    "exchange.filled": "it says since when a change can be found, which the run's own column says of all its answers",
     "model.created": "the time at which a model was first asked is shown nowhere",
     "part.digest": "a shared text is proved by the keys of its requests",
     "attempt.id": "failed calls are read in order of time",
