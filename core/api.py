@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 import polars as pl
 
+from .annotation import corrected_run
+from .annotation.samples import Sample as Sample
 from .catalogue.constructs import find_construct
 from .catalogue.study import SUBJECT, Catalogue, Study
 from .catalogue.variants import written
@@ -30,7 +32,6 @@ from .converge import Convergence, cases_of, evidence_frame, write_convergence
 from .converge import converge as judge_methods
 from .converge.cases import OF_THE_METHOD
 from .converge.words import conclusion as said_of
-from .correction import corrected_run
 from .engine.batch.options import SENTINELS, BatchOptions
 from .engine.budget import Caps
 from .engine.manifest import manifest_of
@@ -69,10 +70,9 @@ from .variance import VarianceOptions, component_rows, design_rows, write_varian
 from .variance import charts as variance_charts
 from .variance import conclusion as variance_in_words
 from .variance import variance as analyse_variance
-from .view.labels import Sample as Sample
 from .view.room import Room
-from .view.taking import Wanted
-from .view.taking import draw_sample as draw
+from .view.sampling import Wanted
+from .view.sampling import draw_sample as draw
 from .workers.options import worker_options
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ PLACES = {
         "core/calibration/test_calibration.py",
         "core/scoring/test_forecasts.py",
         "core/converge/test_models.py",
-        "core/correction/test_correction.py::test_report_terminal",
+        "core/annotation/test_correction.py::test_report_terminal",
         "core/gate/test_deciding.py",
         "core/multiverse/test_multiverse.py",
         "core/variance/test_variance.py",

@@ -61,7 +61,7 @@ PAGE: dict[str, list[Part | str]] = {
         Part("core.scoring.sensitivity", "Detectable"),
         Part("core.report.results", "load Run"),
         Part("core.compare", "CompareOptions"),
-        Part("core.view.labels", "Sample"),
+        Part("core.annotation.samples", "Sample"),
         Part("core.variance", "VarianceOptions"),
         Part("core.multiverse.choices", "MultiverseOptions"),
     ],

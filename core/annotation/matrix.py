@@ -1,10 +1,9 @@
 """Shares corrected by an error matrix that is known from elsewhere (Rogan and Gladen 1978), of two labels or more.
 
-The share of each verdict is the sum over labels of the label's share times how often it gets that verdict: the labels'
-shares solve these equations. The shares that were seen vary over draws of clusters, and the matrix over those by which
-it was made. Both are drawn, the rates of a label from a Dirichlet distribution of its counts with one more of each (as
-Lang and Reiczigel 2014 add them to two), and the interval is that of the corrected draws. With one matrix for both
-sides of a difference its errors are drawn once.
+The shares that were seen vary over draws of clusters, and the matrix over those by which it was made. Both are drawn,
+the rates of a label from a Dirichlet distribution of its counts with one more of each (as Lang and Reiczigel 2014 add
+them to two), and the interval is that of the corrected draws. With one matrix for both sides of a difference its errors
+are drawn once.
 """
 
 from __future__ import annotations
@@ -17,10 +16,13 @@ from scipy import stats
 
 from ..contracts.csv import read_rows
 from ..contracts.errors import DataError, UsageError
-from .powered import Array, Codes, Rows, covariance_over
+from ..statistics.error_matrix import draw_rates, true_shares
+from .clusters import Array, Codes
+from .powered import Corrected, Rows, covariance_over
 
 DRAWS = 20_000
 SEED = 20_261_123
+PRIOR = 1.0
 VERDICT, LABEL, COUNT = "verdict", "label", "n"
 NEARLY = 0.01
 """A matrix with a smaller determinant divides by this instead."""
@@ -62,6 +64,24 @@ def read_matrix(path: str) -> Matrix:
     return Matrix(levels, factors, counts)
 
 
+def matrix_of(label: str, sensitivity: tuple[int, int], specificity: tuple[int, int]) -> Matrix:
+    """Return the matrix of one label against all others.
+
+    Args:
+        label: That the verdict names.
+        sensitivity: (right, all) of answers that have the label.
+        specificity: (right, all) of answers that have not.
+
+    Raises:
+        UsageError: a label has no answer, or verdicts may be those of chance.
+    """
+    (hits, positives), (passes, negatives) = sensitivity, specificity
+    levels = (label, f"not {label}")
+    counts = np.array([[hits, positives - hits], [negatives - passes, passes]], dtype=np.float64)
+    _ensure_informative(counts, levels, ())
+    return Matrix(levels, (), {(): counts})
+
+
 def _ensure_informative(counts: Array, levels: tuple[str, ...], key: tuple[str, ...]) -> None:
     """Refuse a matrix by which nothing can be corrected.
 
@@ -79,8 +99,8 @@ def _ensure_informative(counts: Array, levels: tuple[str, ...], key: tuple[str, 
             f"the error matrix{where} knows {told}: without answers of each it says nothing of some of its errors.",
             code="annotation.matrix",
         )
-    found = np.linalg.eigvals(_rates(counts, np.random.default_rng(SEED), DRAWS)).real.min(axis=1)
-    if float(np.quantile(found, 0.025)) <= 0.0:
+    least = np.linalg.eigvals(draw_rates(counts, PRIOR, np.random.default_rng(SEED), DRAWS)).real.min(axis=1)
+    if float(np.quantile(least, 0.025)) <= 0.0:
         raise UsageError(
             f"the error matrix{where} is right for {told}, which a verdict by chance can be, too: nothing can be "
             "corrected by it.",
@@ -88,21 +108,7 @@ def _ensure_informative(counts: Array, levels: tuple[str, ...], key: tuple[str, 
         )
 
 
-def _rates(counts: Array, random: np.random.Generator, draws: int) -> Array:
-    """Return draws of how often each verdict is given by label, shape (draws, labels, verdicts)."""
-    return np.stack([random.dirichlet(own + 1.0, draws) for own in counts], axis=1)
-
-
-class ByMatrix(NamedTuple):
-    """A corrected estimate."""
-
-    value: float
-    low: float
-    high: float
-    closer: bool
-
-
-def by_matrix(rows: Rows, values: Array, cells: Codes, counts: list[Array], level: float) -> ByMatrix:
+def by_matrix(rows: Rows, values: Array, cells: Codes, counts: list[Array], level: float) -> Corrected:
     """Return a mean of rows whose verdict tells their value, or the difference of two, corrected by matrices.
 
     Args:
@@ -127,22 +133,30 @@ def by_matrix(rows: Rows, values: Array, cells: Codes, counts: list[Array], leve
     least = min((int(way.max()) + 1 for way in rows.ways), default=len(cells))
     noise = random.multivariate_normal(np.zeros(len(spread)), spread, DRAWS)
     noise *= np.sqrt((least - 1) / random.chisquare(max(least - 1, 1), DRAWS))[:, None] if least > 1 else 1.0
-    rates = np.stack([_rates(one, random, DRAWS) for one in counts], axis=1)[:, of]
+    rates = np.stack([draw_rates(matrix, PRIOR, random, DRAWS) for matrix in counts], axis=1)[:, of]
     drawn = _corrected(shares + noise.reshape(-1, count, labels), rates) @ values @ weights
-    known = np.array([one / one.sum(axis=1, keepdims=True) for one in counts])[of]
+    known = np.array([matrix / matrix.sum(axis=1, keepdims=True) for matrix in counts])[of]
     value, raw = (float(own @ values @ weights) for own in (_corrected(shares, known), shares))
     low, high = (float(end) for end in np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]))
     each = np.outer(weights, values).ravel()
     sampling = float(each @ spread @ each)
     error = (high - low) / (2 * float(stats.norm.ppf((1 + level) / 2)))
     bias = max(0.0, (raw - value) ** 2 - max(error**2 - sampling, 0.0))
-    return ByMatrix(value, min(low, value), max(high, value), error**2 <= bias + sampling)
+    return Corrected(value, min(low, value), max(high, value), error**2 <= bias + sampling)
+
+
+def share_by_matrix(hits: int, answers: int, matrix: Matrix, level: float) -> Corrected:
+    """Return the share of the first label of a matrix, by how many answers have it for a verdict."""
+    verdicts = np.repeat(np.array([0, 1]), [hits, answers - hits])
+    values = np.array([1.0, 0.0])
+    rows = Rows(values[verdicts], np.ones(answers), (), verdicts)
+    return by_matrix(rows, values, np.zeros_like(verdicts), [matrix.counts[()]], level)
 
 
 def _corrected(shares: Array, rates: Array) -> Array:
-    """Return the shares of the labels by those of the verdicts, both of shape (..., labels)."""
-    found = np.linalg.solve(np.swapaxes(rates, -1, -2), shares[..., None])[..., 0]
+    """Return the shares of the labels, from 0 to 1; a matrix that is nearly singular moves them to the middle."""
+    solved = true_shares(shares, rates)
     size = np.linalg.det(rates)
     factor = (size / np.maximum(size, NEARLY))[..., None]
-    found = np.maximum(factor * found + (1 - factor) / shares.shape[-1], 0.0)
-    return np.asarray(found / found.sum(axis=-1, keepdims=True))
+    damped = np.maximum(factor * solved + (1 - factor) / shares.shape[-1], 0.0)
+    return np.asarray(damped / damped.sum(axis=-1, keepdims=True))

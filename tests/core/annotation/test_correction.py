@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
+from prejudge.core.annotation.samples import DESIGN, Sample
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.store import Store, get_run
-from prejudge.core.view.labels import DESIGN, Sample
 from prejudge.core.view.room import Room
-from prejudge.core.view.taking import Wanted, draw_sample
+from prejudge.core.view.sampling import Wanted, draw_sample
 from prejudge.core.view.urls import View
 from prejudge.testing import raises_code
 

@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.view.clusters import clusters_of
-from prejudge.core.view.columns import Column
-from prejudge.core.view.corrected import Tally, difference_rows, mean_rows, share_rows
-from prejudge.core.view.sampling import Design, Drawn, Stratum
+from prejudge.core.annotation.clusters import ways_of
+from prejudge.core.annotation.design import Design, Drawn, Stratum
+from prejudge.core.annotation.shares import Tally, difference_rows, mean_rows, share_rows
 
 LABELS = ("0", "1")
-
-
-class Columns:
-    """An index of columns."""
-
-    def __init__(self, **codes):
-        self.columns = {name: Column(name, "factor", "levels", (), own) for name, own in codes.items()}
 
 
 def tally_of(truth, cell, clusters, *, share=1.0, right=None):
@@ -30,12 +22,12 @@ def tally_of(truth, cell, clusters, *, share=1.0, right=None):
         rows = np.flatnonzero(codes == number)
         drawn = random.choice(rows, max(int(share * len(rows)), 1), replace=False)
         strata.append(Stratum({"cell": "ab"[number // 2]}, LABELS[number % 2], len(rows), len(drawn), number % 2))
-        items += [Drawn(f"i{row}", int(row), "", "", number, 1.0, float(number % 2)) for row in drawn]
-    index = Columns(**clusters)
+        chance = len(drawn) / len(rows)
+        items += [Drawn(f"i{row}", int(row), "", "", number, chance, float(number % 2)) for row in drawn]
     design = Design(
-        sample="", run="", head="", query="", verdict="v", cells=("cell",), seed=0, drawn=0.0,
+        sample="", run="", head="", verdict="v", cells=("cell",), seed=0, drawn=0.0,
         population=len(truth), strata=tuple(strata), items=tuple(items),
-        ways=clusters_of(index, np.arange(len(truth)), codes, list(clusters)),
+        ways=ways_of(clusters, codes),
     )  # fmt: skip
     return Tally(design, LABELS, {one.item: LABELS[truth[one.row]] for one in items})
 
@@ -58,10 +50,10 @@ def by_hand(values, clusters):
 def test_share_of_a_right_verdict_has_the_variance_of_its_clusters():
     truth, cell, first, _ = drawn(2)
     tally = tally_of(truth, cell, {"face": first})
-    (row,) = [row for row in share_rows(tally, True) if row.group == "" and row.label == "1"]
-    assert row.share.value == pytest.approx(truth.mean()) and row.alone.low == pytest.approx(row.alone.high)
+    (row,) = [row for row in share_rows(tally) if row.group == "" and row.label == "1"]
+    assert row.rate.value == pytest.approx(truth.mean()) and row.alone.low == pytest.approx(row.alone.high)
     half = stats.t.ppf(0.975, 39) * np.sqrt(by_hand(truth, first))
-    assert row.share.high - row.share.value == pytest.approx(half, rel=0.03)
+    assert row.rate.high - row.rate.value == pytest.approx(half, rel=0.03)
     (mean,) = [row for row in mean_rows(tally) if row.group == ""]
     assert mean.raw == pytest.approx(truth.mean()) == mean.rate.value
     assert mean.rate.high - mean.rate.value == pytest.approx(half, rel=0.05)
@@ -70,14 +62,14 @@ def test_share_of_a_right_verdict_has_the_variance_of_its_clusters():
 def test_ways_that_cross_are_added_less_their_intersection():
     truth, cell, first, second = drawn(3)
     tally = tally_of(truth, cell, {"face": first, "scene": second})
-    (row,) = [row for row in share_rows(tally, True) if row.group == "" and row.label == "1"]
+    (row,) = [row for row in share_rows(tally) if row.group == "" and row.label == "1"]
     cells = first * 20 + second
     variance = by_hand(truth, first) + by_hand(truth, second) - by_hand(truth, cells)
     half = stats.t.ppf(0.975, 19) * np.sqrt(variance)
-    assert row.share.value - row.share.low == pytest.approx(half, rel=0.03)
+    assert row.rate.value - row.rate.low == pytest.approx(half, rel=0.03)
     one = tally_of(truth, cell, {"face": first})
-    (alone,) = [row for row in share_rows(one, True) if row.group == "" and row.label == "1"]
-    assert alone.share.low > row.share.low
+    (alone,) = [row for row in share_rows(one) if row.group == "" and row.label == "1"]
+    assert alone.rate.low > row.rate.low
 
 
 def test_difference_within_clusters_is_narrower_than_between_them():
@@ -87,7 +79,7 @@ def test_difference_within_clusters_is_narrower_than_between_them():
     widths = []
     for groups in (cell, parted):
         tally = tally_of(truth, groups, {"face": first})
-        rate = difference_rows(tally, share_rows(tally, True))[1].rate
+        rate = difference_rows(tally)[1].rate
         widths.append(rate.high - rate.low)
     assert widths[0] < 0.6 * widths[1]
 
@@ -97,12 +89,12 @@ def test_a_verdict_that_errs_hides_no_clusters():
     for seed in range(40):
         truth, cell, first, _ = drawn(100 + seed, (30, 20), 1.0)
         tally = tally_of(truth, cell, {"face": first}, share=0.2, right=random.random(600) < 0.85)
-        (row,) = [row for row in share_rows(tally, True) if row.group == "" and row.label == "1"]
-        hits += row.share.low <= 0.5 <= row.share.high
+        (row,) = [row for row in share_rows(tally) if row.group == "" and row.label == "1"]
+        hits += row.rate.low <= 0.5 <= row.rate.high
     assert hits >= 34
 
 
 def test_a_single_cluster_tells_nothing_of_others():
     truth, cell, first, _ = drawn(7, (4, 10))
     tally = tally_of(truth, cell, {"face": np.zeros_like(first)})
-    assert all(row.alone is None for row in share_rows(tally, True))
+    assert all(row.alone is None for row in share_rows(tally))

@@ -16,8 +16,9 @@ import polars as pl
 from ..contracts.csv import csv_text, read_rows
 from ..contracts.errors import UsageError
 from ..contracts.inputs import file_bytes
-from .labels import Sample, write_sample
-from .sampling import MOST_ITEMS, Item, Sheet
+from .design import Item, Sheet
+from .drawing import MOST_ITEMS
+from .samples import Sample, write_sample
 
 ANNOTATOR = "annotator"
 MOST_LABELS = 20

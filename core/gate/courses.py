@@ -10,15 +10,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..compare.pair import key_of
-from ..contracts import CROSSED, UNIT_COLUMNS, Metric, Stage, Trial
+from ..compare.pair import key_of, parts_of
+from ..contracts import Metric, Stage, Trial
 from ..contracts.errors import UnknownNameError, UsageError
-from ..contracts.estimates import Estimate
+from ..contracts.estimates import Estimate, Key
 from ..contracts.words import counted, level_word
 from ..scoring.planned_units import planned_design
 from .betting import Array, Mean
 
-Key = tuple[Any, ...]
 HOMES = ("cluster", "row", "unit")
 """Columns of units that may name the level of the facet."""
 LEVEL = "_level"
@@ -150,15 +149,6 @@ def course_of(
         )
     followed = {key: _followed(blank[key], name, part, set(levels)) for key, (name, part) in parts.items()}
     return Course(chosen, chosen in ways, tuple(levels), counts, followed)
-
-
-def parts_of(units: pl.DataFrame | None) -> Iterator[tuple[Key, pl.DataFrame]]:
-    """Yield the rows of every estimate that is a mean, with the key of the estimate."""
-    if units is None or units.is_empty():
-        return
-    factors = [name for name in units.columns if name not in (*UNIT_COLUMNS, *CROSSED)]
-    for levels, part in units.partition_by("metric", *factors, as_dict=True, maintain_order=True).items():
-        yield key_of(str(levels[0]), dict(zip(factors, levels[1:], strict=True))), part
 
 
 def ensure_means(every: Collection[Key], rows: Mapping[Key, object]) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.inputs import file_bytes
 from ..store.names import run_name
-from .sampling import Design, Sheet
+from .design import Design, Sheet
 
 DESIGN, SHEET = "design.json", "sheet.json"
 MOST_NAME = 60

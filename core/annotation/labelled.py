@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl
 
 import polars as pl
 
 from ..contracts import PROMPT_KEY
 from ..contracts.errors import DataError, UsageError
 from ..scoring.score import Scores
-from ..view.judged import settled
-from ..view.labels import SHEET, Sample
-from ..view.sampling import Design
-from ..view.urls import read_view
-from ..view.writing import worded
+from .design import Design, Drawn
+from .levels import as_words
+from .samples import SHEET, Label, Sample
 
 UNDRAWN = (
-    "{what}, so it says nothing of the answers that nobody labelled. Draw a sample (prejudge view), or correct by an "
-    "error matrix that is known from elsewhere (--matrix)."
+    "{what}. Only answers that were drawn at random say something of those that nobody labelled. Draw a sample "
+    "(prejudge view), or correct by an error matrix that is known from elsewhere (--matrix)."
 )
 
 
-class Told(NamedTuple):
+class LabelledAnswers(NamedTuple):
     """The labels of a sample."""
 
     design: Design
@@ -55,14 +52,39 @@ def sample_at(path: str | Path) -> Sample:
     return sample
 
 
-def told_of(sample: Sample, scores: Scores) -> Told:
-    """Return the labels of a sample.
+def ensure_random(sample: Sample, labels: Mapping[str, Mapping[str, Label]]) -> None:
+    """Refuse labels of answers that somebody chose.
+
+    Raises:
+        UsageError: a person did not label the first answers of their random order.
+    """
+    if not sample.drawn_at_random(labels):
+        what = f"the labelled answers of {sample.folder.name!r} are not the first ones of their random order"
+        raise UsageError(UNDRAWN.format(what=what), code="annotation.not-random")
+
+
+def settled(labels: Mapping[str, Mapping[str, Label]]) -> tuple[dict[str, str], int]:
+    """Return the label that more than half of its people gave each item, and how many items have none."""
+    votes: dict[str, list[str]] = {}
+    for by_item in labels.values():
+        for item, label in by_item.items():
+            votes.setdefault(item, []).append(label.label)
+    gold = {}
+    for item, words in votes.items():
+        word, count = Counter(words).most_common(1)[0]
+        if word and 2 * count > len(words):
+            gold[item] = word
+    return gold, len(votes) - len(gold)
+
+
+def labelled_answers(sample: Sample, scores: Scores) -> LabelledAnswers:
+    """Return the labels of a sample of the answers of a run.
 
     Raises:
         UsageError: it is of another run, was not labelled in its random order, or nobody labelled it.
         DataError: it cannot be read.
     """
-    design, given = sample.design, sample.labels()
+    design, labels = sample.design, sample.labels()
     head = (scores.run.head or b"").hex()
     if design.run != scores.run.name or (design.head and head and design.head != head):
         raise UsageError(
@@ -70,49 +92,46 @@ def told_of(sample: Sample, scores: Scores) -> Told:
             f"correct nothing here. Score {design.run} with them, or draw a sample of this run.",
             code="annotation.other-run",
         )
-    if not sample.drawn_at_random(given):
-        what = f"the labelled answers of {sample.folder.name!r} are not the first ones of their random order"
-        raise UsageError(UNDRAWN.format(what=what), code="annotation.not-random")
-    gold, unsettled = settled(given)
+    ensure_random(sample, labels)
+    gold, unsettled = settled(labels)
     if not gold:
         raise UsageError(
             f"{sample.folder.name!r} has no label on which people agree. Label it: prejudge view --label "
             f"{sample.folder}",
             code="annotation.few",
         )
-    shares = _settled_by_stratum(design, gold)
     rows = [
-        {"trial": one.trial, "key": one.key, "label": gold[one.item], "chance": one.probability * shares[one.stratum]}
-        for one in design.items
-        if one.item in gold
+        {"trial": drawn.trial, "key": drawn.key, "label": gold[drawn.item], "chance": chance}
+        for drawn, chance in chances_of(design, gold)
     ]
-    return Told(design, sample.sheet.labels, pl.DataFrame(rows), unsettled)
+    return LabelledAnswers(design, sample.sheet.labels, pl.DataFrame(rows), unsettled)
 
 
-def _settled_by_stratum(design: Design, gold: Collection[str]) -> dict[int, float]:
-    """Return the share of each stratum's drawn answers that have a label.
+def chances_of(design: Design, gold: Collection[str]) -> Iterator[tuple[Drawn, float]]:
+    """Yield each drawn answer that has a label with its chance of being drawn and labelled.
 
     Whoever stops early has labelled a random part. People may disagree more on one group or verdict than on another,
     so each stratum has a share of its own; if one has no label at all, the share of the whole sample is that of each.
     """
     drawn = Counter(one.stratum for one in design.items)
-    told = Counter(one.stratum for one in design.items if one.item in gold)
-    every = len(gold) / len(design.items)
-    return {number: told[number] / n if len(told) == len(drawn) else every for number, n in drawn.items()}
+    labelled = Counter(one.stratum for one in design.items if one.item in gold)
+    overall = len(gold) / len(design.items) if design.items else 0.0
+    by_stratum = len(labelled) == len(drawn)
+    for one in design.items:
+        if one.item in gold:
+            share = labelled[one.stratum] / drawn[one.stratum] if by_stratum else overall
+            yield one, one.probability * share
 
 
-def inside(design: Design, observations: pl.DataFrame) -> pl.Series | None:
+def drawn_from(design: Design, observations: pl.DataFrame) -> pl.Series | None:
     """Return which observations the sample was drawn from; None if that cannot be told from them."""
-    if not design.query:
-        return pl.Series([True] * observations.height)
-    view = read_view(parse_qsl(design.query.removeprefix("?"), keep_blank_values=True))
-    if view.words:
+    if design.words:
         return None
     fits = pl.Series([True] * observations.height)
-    for name, levels in view.filters.items():
+    for name, levels in design.filters.items():
         if name == "stage" and name not in observations.columns:
             continue
         if name not in observations.columns or name == PROMPT_KEY:
             return None
-        fits = fits & worded(observations[name]).is_in(list(levels))
+        fits = fits & as_words(observations[name]).is_in(list(levels))
     return fits

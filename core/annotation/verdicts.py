@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ..anytime.units import Key, parts_of
 from ..catalogue.study import Catalogue
-from ..compare.pair import units_of
+from ..compare.pair import parts_of, units_of
+from ..contracts.estimates import Key
 from ..scoring.score import Scores
+from .clusters import Codes
 from .matrix import Matrix
-from .powered import Codes, Rows
+from .powered import Rows
 from .rows import UNUSED, identities_of, unit_names, ways_in
 
 

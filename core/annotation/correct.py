@@ -8,20 +8,19 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-import polars as pl
 
-from ..anytime.units import Key
 from ..catalogue.study import Catalogue
 from ..compare.pair import key_of
-from ..contracts.corrected import CORRECTED, RAW, Correction, correction_of
+from ..contracts.corrected import CORRECTED, RAW, Correction
 from ..contracts.errors import UnknownNameError, UsageError
+from ..contracts.estimates import Estimate, Key
 from ..contracts.words import level_word
 from ..scoring.score import Scores
-from ..view.labels import Sample
-from .labels import sample_at, told_of
+from .labelled import labelled_answers, sample_at
 from .matrix import Matrix, by_matrix, read_matrix
-from .powered import powered
+from .powered import Corrected, powered
 from .rows import UNUSED, Changed, changes
+from .samples import Sample
 from .verdicts import Judged, judged
 
 T = TypeVar("T", Changed, Judged)
@@ -30,6 +29,7 @@ UNSETTLED = " ({n} more answers have no label that most people gave)"
 MOST_LEVELS = 20
 """Levels of an outcome that are looked at; with more it is no verdict."""
 MATRIX = "Rogan-Gladen, by an error matrix of {n} answers"
+NOT_A_MEAN = "annotation.measure"
 
 
 def corrected_run(
@@ -64,26 +64,17 @@ def correct_by_labels(catalogue: Catalogue, scores: Scores, sample: Sample) -> S
     Raises:
         UsageError: the labels are too few, no random sample, or of other answers; no estimate reads what was labelled.
     """
-    told = told_of(sample, scores)
-    rest = UNSETTLED.format(n=f"{told.unsettled:,}") if told.unsettled else ""
+    answers = labelled_answers(sample, scores)
+    unsettled = UNSETTLED.format(n=f"{answers.unsettled:,}") if answers.unsettled else ""
 
-    def one(changed: Changed, level: float) -> Correction:
+    def correct(changed: Changed, level: float) -> Correction:
         assert changed.rows is not None and changed.labelled is not None
-        found = powered(changed.rows, changed.labelled, level, changed.step)
-        low, high = np.clip([found.low, found.high], *changed.ends)
+        corrected = powered(changed.rows, changed.labelled, level, changed.step)
         n = len(changed.labelled.rows)
-        return Correction(
-            value=float(np.clip(found.value, *changed.ends)),
-            low=float(low),
-            high=float(high),
-            level=level,
-            method=LABELS.format(n=f"{n:,}") + rest,
-            labels=n,
-            closer=CORRECTED if found.closer else RAW,
-        )
+        return _correction(corrected, changed.ends, level, LABELS.format(n=f"{n:,}") + unsettled, labels=n)
 
-    made = {name: changes(catalogue, scores, name, told) for name in scores.metrics}
-    return _with(scores, made, told.design.verdict, one)
+    by_metric = {name: changes(catalogue, scores, name, answers) for name in scores.metrics}
+    return _with_corrections(scores, by_metric, answers.design.verdict, correct)
 
 
 def correct_by_matrix(catalogue: Catalogue, scores: Scores, matrix: Matrix, column: str = "") -> Scores:
@@ -98,88 +89,89 @@ def correct_by_matrix(catalogue: Catalogue, scores: Scores, matrix: Matrix, colu
     if column not in scores.frame.columns:
         raise UnknownNameError("outcome", column, scores.frame.columns)
 
-    def one(found: Judged, level: float) -> Correction:
-        assert found.rows is not None and found.cells is not None
-        counts = [matrix.counts[key] for key in found.keys]
-        made = by_matrix(found.rows, np.array(found.of_label), found.cells, counts, level)
-        n = int(sum(own.sum() for own in counts))
-        return Correction(
-            value=made.value,
-            low=made.low,
-            high=made.high,
-            level=level,
-            method=MATRIX.format(n=f"{n:,}"),
-            closer=CORRECTED if made.closer else RAW,
-        )
+    def correct(verdicts: Judged, level: float) -> Correction:
+        assert verdicts.rows is not None and verdicts.cells is not None
+        counts = [matrix.counts[key] for key in verdicts.keys]
+        corrected = by_matrix(verdicts.rows, np.array(verdicts.of_label), verdicts.cells, counts, level)
+        n = int(sum(cells.sum() for cells in counts))
+        return _correction(corrected, (-np.inf, np.inf), level, MATRIX.format(n=f"{n:,}"))
 
-    every = {name: judged(catalogue, scores, name, matrix, column) for name in scores.metrics}
-    return _with(scores, every, column, one)
+    by_metric = {name: judged(catalogue, scores, name, matrix, column) for name in scores.metrics}
+    return _with_corrections(scores, by_metric, column, correct)
+
+
+def _correction(
+    corrected: Corrected, ends: tuple[float, float], level: float, method: str, labels: int = 0
+) -> Correction:
+    value, low, high = (float(end) for end in np.clip([corrected.value, corrected.low, corrected.high], *ends))
+    closer = CORRECTED if corrected.closer else RAW
+    return Correction(value=value, low=low, high=high, level=level, method=method, labels=labels, closer=closer)
 
 
 def _column_of(scores: Scores, matrix: Matrix) -> str:
     frame = scores.frame
-    fit, near = [], dict[str, set[str]]()
+    exact, near = [], dict[str, set[str]]()
     for name in frame.columns:
         if name in scores.stages[-1].factors:
             continue  # what was asked has no errors
         levels = frame[name].drop_nulls().unique()
         words = {level_word(level) for level in levels.head(MOST_LEVELS)}
         if words and words <= set(matrix.levels):
-            fit.append(name)
+            exact.append(name)
         elif words >= set(matrix.levels):
             near[name] = words - set(matrix.levels)
-    if not fit and near:
-        told = "; ".join(f"{name!r} also has {', '.join(map(repr, sorted(more)))}" for name, more in near.items())
+    if not exact and near:
+        others = "; ".join(f"{name!r} also has {', '.join(map(repr, sorted(more)))}" for name, more in near.items())
         raise UsageError(
-            f"the labels of the matrix are {', '.join(matrix.levels)}, and {told}. Give a matrix of all of them, or "
+            f"the labels of the matrix are {', '.join(matrix.levels)}, and {others}. Give a matrix of all of them, or "
             "correct this run by labels of people (--labels).",
             code="annotation.matrix",
         )
-    if len(fit) != 1:
-        found = ", ".join(fit) or "none"
+    if len(exact) != 1:
         raise UsageError(
-            f"the labels of the matrix are {', '.join(matrix.levels)}, and these outcomes have them: {found}. Name "
-            "the one that has the errors with --outcome.",
+            f"the labels of the matrix are {', '.join(matrix.levels)}, and these outcomes have them: "
+            f"{', '.join(exact) or 'none'}. Name the one that has the errors with --outcome.",
             code="annotation.column",
         )
-    return fit[0]
+    return exact[0]
 
 
-def _with(
-    scores: Scores, made: Mapping[str, Mapping[Key, T] | None], column: str, correct: Callable[[T, float], Correction]
+def _with_corrections(
+    scores: Scores,
+    by_metric: Mapping[str, Mapping[Key, T] | None],
+    column: str,
+    correct: Callable[[T, float], Correction],
 ) -> Scores:
     """Return the run with the corrections of all estimates beside them.
 
     Raises:
         UsageError: there is none, with the reason of the first.
     """
-    estimates, first, done = dict[str, Any](), dict[str, str](), 0
-    for name, every in scores.estimates.items():
-        own, known = [], made[name]
-        for estimate in every:
+
+    def correction(estimate: Estimate, sources: Mapping[Key, T] | None) -> Correction:
+        if sources is None:
+            return Correction(code=UNUSED, why=f"its metric does not see {column!r}")
+        source = sources.get(key_of(estimate.metric, estimate.group))
+        return _not_a_mean(column) if source is None else _corrected(source, estimate.interval.level, correct)
+
+    estimates, reasons, done = dict[str, Any](), dict[str, str](), 0
+    for name, raw in scores.estimates.items():
+        estimates[name] = []
+        for estimate in raw:
             if estimate.value is None:
-                own.append(estimate)
+                estimates[name].append(estimate)
                 continue
-            changed = (known or {}).get(key_of(estimate.metric, estimate.group))
-            if changed is None:
-                found = _unused(column) if known is None else _not_a_mean(column)
-            else:
-                found = _corrected(changed, estimate.interval.level, correct)
-                first.setdefault(found.code, found.why)
-            done += found.value is not None
-            own.append(found.added_to(estimate))
-        estimates[name] = own
+            result = correction(estimate, by_metric[name])
+            reasons.setdefault(result.code, result.why)
+            done += result.value is not None
+            estimates[name].append(result.added_to(estimate))
     if not done:
-        why = {code: why for code, why in first.items() if code != UNUSED}
-        code, told = next(iter(why.items()), (UNUSED, f"no mean of rows, or difference of two, is of {column!r}"))
-        raise UsageError(f"nothing can be corrected: {told}.", code=code)
-    by_key = {(e.metric, repr(e.group)): e for own in estimates.values() for e in own}
+        named = ((code, why) for code, why in reasons.items() if code not in (UNUSED, NOT_A_MEAN))
+        code, why = next(named, (UNUSED, f"no mean of rows, or difference of two, is of {column!r}"))
+        raise UsageError(f"nothing can be corrected: {why}.", code=code)
+    by_key = {(e.metric, repr(e.group)): e for corrected in estimates.values() for e in corrected}
     headline = tuple(by_key.get((e.metric, repr(e.group)), e) for e in scores.headline)
     return msgspec.structs.replace(scores, estimates=estimates, headline=headline)
-
-
-def _unused(column: str) -> Correction:
-    return Correction(code=UNUSED, why=f"its metric does not see {column!r}")
 
 
 def _not_a_mean(column: str) -> Correction:
@@ -189,23 +181,13 @@ def _not_a_mean(column: str) -> Correction:
     errors so small that the function is a line (Angelopoulos and others 2023).
     """
     why = f"it is no mean of rows, or difference of two: what errors of {column!r} do to it is not known"
-    return Correction(code="annotation.measure", why=why)
+    return Correction(code=NOT_A_MEAN, why=why)
 
 
-def _corrected(changed: T, level: float, correct: Callable[[T, float], Correction]) -> Correction:
-    if changed.rows is None:
-        return Correction(code=changed.code, why=changed.why)
+def _corrected(source: T, level: float, correct: Callable[[T, float], Correction]) -> Correction:
+    if source.rows is None:
+        return Correction(code=source.code, why=source.why)
     try:
-        return correct(changed, level)
+        return correct(source, level)
     except UsageError as error:
         return Correction(code=error.code, why=str(error).rstrip("."))
-
-
-def frame(scores: Scores) -> pl.DataFrame:
-    """Return a row per estimate that was to be corrected: raw value and interval, and the fields of `Correction`."""
-    rows = []
-    for e in (one for every in scores.estimates.values() for one in every):
-        if (found := correction_of(e)) is not None:
-            own = {"corrected" if k == "value" else k: v for k, v in msgspec.structs.asdict(found).items()}
-            rows.append({"metric": e.metric, **e.group, "raw": e.value, "raw_low": e.low, "raw_high": e.high} | own)
-    return pl.DataFrame(rows, infer_schema_length=None)

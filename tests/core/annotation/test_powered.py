@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from prejudge.core.annotation.matrix import by_matrix, read_matrix
+from prejudge.core.annotation.powered import Labelled, Rows, powered
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.correction.matrix import by_matrix, read_matrix
-from prejudge.core.correction.powered import Labelled, Rows, powered
 from prejudge.testing import raises_code
 
 from ...benchmark_scripts import benchmark_script

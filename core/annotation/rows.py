@@ -14,24 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..anytime.units import Key, parts_of
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue
-from ..compare.pair import key_of, units_of
+from ..compare.pair import key_of, parts_of, units_of
 from ..contracts import CROSSED, Metric
 from ..contracts.errors import PrejudgeError, UsageError
+from ..contracts.estimates import Key
 from ..contracts.words import level_word
 from ..scoring.score import Scores
-from .labels import Told, inside
-from .powered import Codes, Labelled, Rows
+from .clusters import Codes
+from .labelled import LabelledAnswers, drawn_from
+from .powered import Labelled, Rows, least_step
 
 Identity = tuple[str, ...]
 TRIAL = "trial"
 UNUSED = "annotation.unused"
 PLACE, ROUND = "_place", "_round"
 MOST_ROUNDS = 50
-MOST_STEPS = 20
-"""Values that a verdict can give a row; with more it is a number, of which a label is seldom exactly the same."""
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 
 
@@ -47,7 +46,7 @@ class Changed(NamedTuple):
     why: str = ""
 
 
-def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict[Key, Changed] | None:
+def changes(catalogue: Catalogue, scores: Scores, name: str, labels: LabelledAnswers) -> dict[Key, Changed] | None:
     """Return what labels change in every estimate of a metric that is a mean of rows, or the difference of two.
 
     None: the metric does not see what was labelled.
@@ -57,20 +56,20 @@ def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict
     """
     metric, options = scores.metrics[name]
     observations = scores.seen_by(metric).with_row_index(PLACE)
-    column = told.design.verdict
+    column = labels.design.verdict
     if column not in observations.columns or column == "status":
         return None
     units = units_of(catalogue, scores, name)
     if units is None:
         return {}
-    answers = _answers(observations, told)
+    answers = _answers(observations, labels)
     owner = catalogue.plugins.offers["metric"][name].plugin
     seen = _Seen(metric, options, owner, observations, column)
-    read = seen.read_by(units.frame, told.labels)
+    read = seen.read_by(units.frame, labels.labels)
     names = identities_of(observations, units.frame)
     units_by = {identity: unit_names(observations, identity) for identity in set(names.values())}
     moved = seen.moved(units.frame, answers, {name: units_by[own] for name, own in names.items()}) if read else {}
-    covered = inside(told.design, observations)
+    covered = drawn_from(labels.design, observations)
     found = {}
     for key, part in parts_of(units.frame):
         if key not in read:
@@ -85,14 +84,14 @@ def changes(catalogue: Catalogue, scores: Scores, name: str, told: Told) -> dict
     return found
 
 
-def _answers(observations: pl.DataFrame, told: Told) -> pl.DataFrame:
+def _answers(observations: pl.DataFrame, labels: LabelledAnswers) -> pl.DataFrame:
     """Return the labelled answers with their places among the observations.
 
     Raises:
         UsageError: there is one that the run has not.
     """
     known = observations.select(PLACE, TRIAL, pl.col("key").bin.encode("hex").alias("key"), "status")
-    found = told.frame.join(known, on=[TRIAL, "key"], how="left", maintain_order="left")
+    found = labels.frame.join(known, on=[TRIAL, "key"], how="left", maintain_order="left")
     # A sample may be of several stages; only those of this one are labelled for it.
     strange = found.filter(pl.col(PLACE).is_null())
     if strange.height == found.height:
@@ -276,9 +275,9 @@ class _Within(NamedTuple):
         rows = Rows(ok["value"].to_numpy(), ok["sign"].to_numpy().astype(np.float64), ways_in(ok), verdicts)
         labelled = self._labelled(ok, own, moved)
         ends = _ends(ok)
-        levels = np.unique(np.concatenate([rows.values, rows.values[labelled.rows] + labelled.changes]).round(12))
-        step = float(np.diff(levels).min()) if 1 < len(levels) <= MOST_STEPS else 0.0
-        if len(levels) == 1 and np.isfinite(ends[1] - ends[0]):
+        levels = np.concatenate([rows.values, rows.values[labelled.rows] + labelled.changes])
+        step = least_step(levels)
+        if np.ptp(levels.round(12)) == 0 and np.isfinite(ends[1] - ends[0]):
             step = ends[1] - ends[0]
         return Changed(rows, labelled, step, ends)
 
