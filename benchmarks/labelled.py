@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from prejudge.core.annotation.clusters import ways_of
 from prejudge.core.annotation.design import Design, Drawn, Stratum
 from prejudge.core.annotation.matrix import matrix_of, share_by_matrix
 from prejudge.core.annotation.powered import Side, within_population
 from prejudge.core.annotation.rates import Part, agreement_rate, joint_share
 from prejudge.core.annotation.shares import Tally, share_rows
 from prejudge.core.contracts.errors import UsageError
+from prejudge.core.statistics.clusters import ways_of
 
 LEVEL, LEAST = 0.95, 0.9
 Ends = tuple[float, float, float]

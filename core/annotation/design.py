@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .clusters import Way
+from ..statistics.clusters import Way
 
 
 class Stratum(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ..contracts.errors import UsageError
-from .clusters import Array, Codes, Way, ways_of
+from ..statistics.clusters import Array, Codes, Way, ways_of
 from .design import Stratum
 
 MOST_VERDICTS = 20

@@ -16,8 +16,8 @@ from scipy import stats
 
 from ..contracts.csv import read_rows
 from ..contracts.errors import DataError, UsageError
+from ..statistics.clusters import Array, Codes
 from ..statistics.error_matrix import draw_rates, true_shares
-from .clusters import Array, Codes
 from .powered import Corrected, Rows, covariance_over
 
 DRAWS = 20_000

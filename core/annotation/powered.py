@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ..contracts.errors import UsageError
-from .clusters import Array, Codes
+from ..statistics.clusters import Array, Codes
 
 FEWEST = 20
 """Labels that each side of an estimate needs, or all of its answers: with fewer, intervals are too short."""

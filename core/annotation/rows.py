@@ -22,7 +22,7 @@ from ..contracts.errors import PrejudgeError, UsageError
 from ..contracts.estimates import Key
 from ..contracts.words import level_word
 from ..scoring.score import Scores
-from .clusters import Codes
+from ..statistics.clusters import Codes
 from .labelled import LabelledAnswers, drawn_from
 from .powered import Labelled, Rows, least_step
 

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from ..contracts.errors import UsageError
-from .clusters import Array, spread, widened
+from ..statistics.clusters import Array, spread, widened
 from .design import Design, Drawn, Stratum
 from .labelled import chances_of
 from .powered import Side, least_step, within_population

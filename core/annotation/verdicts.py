@@ -12,7 +12,7 @@ from ..catalogue.study import Catalogue
 from ..compare.pair import parts_of, units_of
 from ..contracts.estimates import Key
 from ..scoring.score import Scores
-from .clusters import Codes
+from ..statistics.clusters import Codes
 from .matrix import Matrix
 from .powered import Rows
 from .rows import UNUSED, identities_of, unit_names, ways_in

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from prejudge.core.annotation.clusters import ways_of
 from prejudge.core.annotation.design import Design, Drawn, Stratum
 from prejudge.core.annotation.shares import Tally, difference_rows, mean_rows, share_rows
+from prejudge.core.statistics.clusters import ways_of
 
 LABELS = ("0", "1")
 
