@@ -113,14 +113,14 @@ def chances_of(design: Design, gold: Collection[str]) -> Iterator[tuple[Drawn, f
     Whoever stops early has labelled a random part. People may disagree more on one group or verdict than on another,
     so each stratum has a share of its own; if one has no label at all, the share of the whole sample is that of each.
     """
-    drawn = Counter(one.stratum for one in design.items)
-    labelled = Counter(one.stratum for one in design.items if one.item in gold)
+    drawn = Counter(answer.stratum for answer in design.items)
+    labelled = Counter(answer.stratum for answer in design.items if answer.item in gold)
     overall = len(gold) / len(design.items) if design.items else 0.0
     by_stratum = len(labelled) == len(drawn)
-    for one in design.items:
-        if one.item in gold:
-            share = labelled[one.stratum] / drawn[one.stratum] if by_stratum else overall
-            yield one, one.probability * share
+    for answer in design.items:
+        if answer.item in gold:
+            share = labelled[answer.stratum] / drawn[answer.stratum] if by_stratum else overall
+            yield answer, answer.probability * share
 
 
 def drawn_from(design: Design, observations: pl.DataFrame) -> pl.Series | None:

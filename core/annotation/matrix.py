@@ -55,12 +55,12 @@ def read_matrix(path: str) -> Matrix:
         )
     counts: dict[tuple[str, ...], Array] = {}
     for row in rows:
-        own = counts.setdefault(tuple(row[name] for name in factors), np.zeros((len(levels), len(levels))))
+        cells = counts.setdefault(tuple(row[name] for name in factors), np.zeros((len(levels), len(levels))))
         if not row[COUNT].strip().isdecimal():
             raise DataError(f"{path!r}: {row[COUNT]!r} is no count of answers.", code="data.number")
-        own[levels.index(row[LABEL]), levels.index(row[VERDICT])] += int(row[COUNT])
-    for key, own in counts.items():
-        _ensure_informative(own, levels, key)
+        cells[levels.index(row[LABEL]), levels.index(row[VERDICT])] += int(row[COUNT])
+    for key, cells in counts.items():
+        _ensure_informative(cells, levels, key)
     return Matrix(levels, factors, counts)
 
 
@@ -92,17 +92,17 @@ def _ensure_informative(counts: Array, levels: tuple[str, ...], key: tuple[str, 
         UsageError: one of them may be 0 or less.
     """
     right, drawn = np.diagonal(counts), counts.sum(axis=1)
-    told = " and ".join(f"{int(right[n])} of {int(drawn[n])} {level!r}" for n, level in enumerate(levels))
+    correct = " and ".join(f"{int(right[n])} of {int(drawn[n])} {level!r}" for n, level in enumerate(levels))
     where = f" for {', '.join(key)}" if key else ""
     if not drawn.all():
         raise UsageError(
-            f"the error matrix{where} knows {told}: without answers of each it says nothing of some of its errors.",
+            f"the error matrix{where} knows {correct}: without answers of each it says nothing of some of its errors.",
             code="annotation.matrix",
         )
     least = np.linalg.eigvals(draw_rates(counts, PRIOR, np.random.default_rng(SEED), DRAWS)).real.min(axis=1)
     if float(np.quantile(least, 0.025)) <= 0.0:
         raise UsageError(
-            f"the error matrix{where} is right for {told}, which a verdict by chance can be, too: nothing can be "
+            f"the error matrix{where} is right for {correct}, which a verdict by chance can be, too: nothing can be "
             "corrected by it.",
             code="annotation.matrix",
         )
@@ -119,24 +119,25 @@ def by_matrix(rows: Rows, values: Array, cells: Codes, counts: list[Array], leve
         level: Of the interval.
     """
     assert rows.verdicts is not None
-    places, own = np.unique(np.stack([rows.signs, cells.astype(np.float64)]), axis=1, return_inverse=True)
-    own, count, labels = own.ravel(), places.shape[1], len(values)
-    sizes = np.bincount(own)
-    weights = np.array([places[0, n] * sizes[n] / (rows.signs == places[0, n]).sum() for n in range(count)])
-    of = places[1].astype(np.int64)
-    parts = np.zeros((len(own), count, labels))
-    parts[np.arange(len(own)), own, rows.verdicts] = 1 / sizes[own]
+    groups, group = np.unique(np.stack([rows.signs, cells.astype(np.float64)]), axis=1, return_inverse=True)
+    group, count, labels = group.ravel(), groups.shape[1], len(values)
+    sizes = np.bincount(group)
+    weights = np.array([groups[0, n] * sizes[n] / (rows.signs == groups[0, n]).sum() for n in range(count)])
+    of = groups[1].astype(np.int64)
+    parts = np.zeros((len(group), count, labels))
+    parts[np.arange(len(group)), group, rows.verdicts] = 1 / sizes[group]
     shares = parts.sum(axis=0)
-    parts[np.arange(len(own)), own] -= shares[own] / sizes[own, None]
-    spread = covariance_over(parts.reshape(len(own), -1), rows.ways)
+    parts[np.arange(len(group)), group] -= shares[group] / sizes[group, None]
+    spread = covariance_over(parts.reshape(len(group), -1), rows.ways)
     random = np.random.default_rng(SEED)
     least = min((int(way.max()) + 1 for way in rows.ways), default=len(cells))
     noise = random.multivariate_normal(np.zeros(len(spread)), spread, DRAWS)
     noise *= np.sqrt((least - 1) / random.chisquare(max(least - 1, 1), DRAWS))[:, None] if least > 1 else 1.0
     rates = np.stack([draw_rates(matrix, PRIOR, random, DRAWS) for matrix in counts], axis=1)[:, of]
     drawn = _corrected(shares + noise.reshape(-1, count, labels), rates) @ values @ weights
-    known = np.array([matrix / matrix.sum(axis=1, keepdims=True) for matrix in counts])[of]
-    value, raw = (float(own @ values @ weights) for own in (_corrected(shares, known), shares))
+    observed_rates = np.array([matrix / matrix.sum(axis=1, keepdims=True) for matrix in counts])[of]
+    value = float(_corrected(shares, observed_rates) @ values @ weights)
+    raw = float(shares @ values @ weights)
     low, high = (float(end) for end in np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]))
     each = np.outer(weights, values).ravel()
     sampling = float(each @ spread @ each)

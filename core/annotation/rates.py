@@ -47,14 +47,14 @@ def joint_share(parts: Sequence[Part], label: int, level: float, population: int
         level: Of the interval.
         population: Answers that the share is of; by default those of the parts.
     """
-    whole = sum(part.size for part in parts) if population is None else population
+    answers = sum(part.size for part in parts) if population is None else population
     seen = sum(part.labelled for part in parts)
-    if not whole or not seen:
+    if not answers or not seen:
         return Rate(None, None, None, 0)
     pooled = sum(part.counts[label] for part in parts) / seen
     value = below = above = 0.0
     for part in parts:
-        weight, n = part.size / whole, part.labelled
+        weight, n = part.size / answers, part.labelled
         if not part.size:
             continue
         share = part.counts[label] / n if n else pooled
@@ -64,46 +64,48 @@ def joint_share(parts: Sequence[Part], label: int, level: float, population: int
         value += weight * share
         below += left * (weight * (share - low)) ** 2
         above += left * (weight * (high - share)) ** 2
-    held = sum(part.size for part in parts) / whole
-    low, high = _alike(parts, value / held, level)
+    share_in_parts = sum(part.size for part in parts) / answers
+    low, high = _pooled_interval(parts, value / share_in_parts, level)
     # Rare labels are missed in every stratum at once, for which the parts alone give too short an interval.
     return Rate(
         value,
-        max(0.0, min(value - math.sqrt(below), held * low)),
-        min(held, max(value + math.sqrt(above), held * high)),
+        max(0.0, min(value - math.sqrt(below), share_in_parts * low)),
+        min(share_in_parts, max(value + math.sqrt(above), share_in_parts * high)),
         seen,
     )
 
 
-def _alike(parts: Sequence[Part], share: float, level: float) -> tuple[float, float]:
+def _pooled_interval(parts: Sequence[Part], share: float, level: float) -> tuple[float, float]:
     """Return the interval of a share by the effective size of the sample (Kish 1965), as if strata did not differ."""
-    known = [part for part in parts if part.size and part.labelled]
-    whole = sum(part.size for part in known)
-    squares = sum((part.size / whole) ** 2 / part.labelled for part in known)
+    labelled_parts = [part for part in parts if part.size and part.labelled]
+    answers = sum(part.size for part in labelled_parts)
+    squares = sum((part.size / answers) ** 2 / part.labelled for part in labelled_parts)
     low, high = wilson_interval(share / squares, 1 / squares, level)
-    left = math.sqrt(sum((p.size / whole) ** 2 * (1 - p.labelled / p.size) / p.labelled for p in known) / squares)
+    left = math.sqrt(
+        sum((p.size / answers) ** 2 * (1 - p.labelled / p.size) / p.labelled for p in labelled_parts) / squares
+    )
     return share - left * (share - low), share + left * (high - share)
 
 
-def agreement_rate(own: Sequence[Part], others: Sequence[Part], label: int, level: float) -> Rate:
+def agreement_rate(same: Sequence[Part], others: Sequence[Part], label: int, level: float) -> Rate:
     """Return how often the verdict is right where people give a label: its sensitivity, by label.
 
     The interval is that of a ratio of independent shares (MOVER-R, Donner and Zou 2012), since the verdict splits the
     population.
 
     Args:
-        own: The strata with the verdict that means the label.
+        same: The strata with the verdict that means the label.
         others: The strata with another verdict.
         label: Place of the label in the counts.
         level: Of the interval.
     """
-    population = sum(part.size for part in (*own, *others))
-    right, wrong = (joint_share(parts, label, level, population) for parts in (own, others))
+    population = sum(part.size for part in (*same, *others))
+    right, wrong = (joint_share(parts, label, level, population) for parts in (same, others))
     if right.value is None or right.low is None or right.high is None:
         return Rate(None, None, None, 0)
-    n = sum(part.counts[label] for part in (*own, *others))
+    n = sum(part.counts[label] for part in (*same, *others))
     a, a_low, a_high = right.value, right.low, right.high
-    b, b_low, b_high = (one or 0.0 for one in (wrong.value, wrong.low, wrong.high))
+    b, b_low, b_high = (end or 0.0 for end in (wrong.value, wrong.low, wrong.high))
     if wrong.value is None and any(part.size for part in others):
         b_high = 1.0 - a_low
     if a + b == 0:

@@ -68,20 +68,22 @@ def changes(catalogue: Catalogue, scores: Scores, name: str, labels: LabelledAns
     read = seen.read_by(units.frame, labels.labels)
     names = identities_of(observations, units.frame)
     units_by = {identity: unit_names(observations, identity) for identity in set(names.values())}
-    moved = seen.moved(units.frame, answers, {name: units_by[own] for name, own in names.items()}) if read else {}
+    moved = (
+        seen.moved(units.frame, answers, {name: units_by[identity] for name, identity in names.items()}) if read else {}
+    )
     covered = drawn_from(labels.design, observations)
-    found = {}
+    results = {}
     for key, part in parts_of(units.frame):
         if key not in read:
-            found[key] = Changed(code=UNUSED, why=f"it is not computed from {column!r}")
-        elif (own := names.get(key[0])) is not None:
-            named = observations.with_columns(units_by[own].alias("unit"))
+            results[key] = Changed(code=UNUSED, why=f"it is not computed from {column!r}")
+        elif (identity := names.get(key[0])) is not None:
+            named = observations.with_columns(units_by[identity].alias("unit"))
             within = _Within(named, answers, column, covered, named["unit"].n_unique() == named.height)
-            found[key] = within.changed(key, part, moved.get(key, {}))
+            results[key] = within.changed(key, part, moved.get(key, {}))
         else:
             why = "its rows cannot be told from the factors of the answers"
-            found[key] = Changed(code="annotation.rows", why=why)
-    return found
+            results[key] = Changed(code="annotation.rows", why=why)
+    return results
 
 
 def _answers(observations: pl.DataFrame, labels: LabelledAnswers) -> pl.DataFrame:
@@ -90,30 +92,30 @@ def _answers(observations: pl.DataFrame, labels: LabelledAnswers) -> pl.DataFram
     Raises:
         UsageError: there is one that the run has not.
     """
-    known = observations.select(PLACE, TRIAL, pl.col("key").bin.encode("hex").alias("key"), "status")
-    found = labels.frame.join(known, on=[TRIAL, "key"], how="left", maintain_order="left")
+    trials = observations.select(PLACE, TRIAL, pl.col("key").bin.encode("hex").alias("key"), "status")
+    answers = labels.frame.join(trials, on=[TRIAL, "key"], how="left", maintain_order="left")
     # A sample may be of several stages; only those of this one are labelled for it.
-    strange = found.filter(pl.col(PLACE).is_null())
-    if strange.height == found.height:
+    absent = answers.filter(pl.col(PLACE).is_null())
+    if absent.height == answers.height:
         raise UsageError(
-            f"none of the {found.height:,} labels is of an answer of this run, such as {strange[TRIAL][0]!r}: they "
+            f"none of the {answers.height:,} labels is of an answer of this run, such as {absent[TRIAL][0]!r}: they "
             "correct nothing here.",
             code="annotation.other-run",
         )
-    return found.filter(pl.col(PLACE).is_not_null() & (pl.col("status") == "ok"))
+    return answers.filter(pl.col(PLACE).is_not_null() & (pl.col("status") == "ok"))
 
 
 def identities_of(observations: pl.DataFrame, units: pl.DataFrame) -> dict[str, Identity]:
     """Return by measure the columns of observations that name its rows: the trial, a pair, a pair and its side."""
-    known: dict[frozenset[str], Identity | None] = {}
-    found = {}
+    identities: dict[frozenset[str], Identity | None] = {}
+    by_measure = {}
     for name, part in units.select("metric", "unit").unique().partition_by("metric", as_dict=True).items():
         wanted = frozenset(part["unit"])
-        if wanted not in known:
-            known[wanted] = _identity(observations, wanted)
-        if (own := known[wanted]) is not None:
-            found[str(name[0])] = own
-    return found
+        if wanted not in identities:
+            identities[wanted] = _identity(observations, wanted)
+        if (identity := identities[wanted]) is not None:
+            by_measure[str(name[0])] = identity
+    return by_measure
 
 
 def _identity(observations: pl.DataFrame, wanted: frozenset[str]) -> Identity | None:
@@ -123,11 +125,11 @@ def _identity(observations: pl.DataFrame, wanted: frozenset[str]) -> Identity | 
     for number in (1, 2):
         fit = []
         for identity in permutations(names, number):
-            told = unit_names(observations, identity)
-            if few <= set(told.filter(told.is_in(list(few)))) and wanted <= set(told):
-                fit.append((told.n_unique(), identity))
+            row_names = unit_names(observations, identity)
+            if few <= set(row_names.filter(row_names.is_in(list(few)))) and wanted <= set(row_names):
+                fit.append((row_names.n_unique(), identity))
         if fit:
-            return max(fit, key=lambda one: one[0])[1]
+            return max(fit, key=lambda match: match[0])[1]
     return None
 
 
@@ -158,16 +160,16 @@ class _Seen(NamedTuple):
         for place, label in labels.items():
             values[place] = as_verdict(label, series.dtype, self.column)
         try:
-            told = self.observations.with_columns(pl.Series(self.column, values, dtype=series.dtype)).drop(PLACE)
+            relabelled = self.observations.with_columns(pl.Series(self.column, values, dtype=series.dtype)).drop(PLACE)
             with blamed(self.owner, "units with labels"):
-                found = self.metric.units(told, self.options)
+                units = self.metric.units(relabelled, self.options)
         except PrejudgeError as error:
             raise UsageError(
                 f"the labels are no values of {self.column!r} that its metric can read: {error}",
                 code="annotation.label",
             ) from None
-        assert found is not None
-        return found
+        assert units is not None
+        return units
 
     def read_by(self, units: pl.DataFrame, labels: tuple[str, ...]) -> set[Key]:
         """Return the estimates that read the column: another verdict everywhere changes them."""
@@ -193,15 +195,15 @@ class _Seen(NamedTuple):
             for place, label in answers.select(PLACE, "label").iter_rows()
             if series[place] != as_verdict(label, series.dtype, self.column)
         }
-        found: dict[Key, dict[tuple[int, int], float | None]] = {}
-        for part in _rounds(list(wrong), list({id(own): own for own in names.values()}.values())):
-            by = {name: {own[place]: place for place in part} for name, own in names.items()}
+        changes_by_key: dict[Key, dict[tuple[int, int], float | None]] = {}
+        for part in _rounds(list(wrong), list({id(series): series for series in names.values()}.values())):
+            by = {name: {series[place]: place for place in part} for name, series in names.items()}
             after = self.with_labels({place: wrong[place] for place in part})
             for key, changed in _differing(units, after).items():
                 for (unit, sign), change in changed.items():
                     if (place := by.get(key[0], {}).get(unit)) is not None:
-                        found.setdefault(key, {})[place, sign] = change
-        return found
+                        changes_by_key.setdefault(key, {})[place, sign] = change
+        return changes_by_key
 
 
 def _rounds(places: list[int], names: list[pl.Series]) -> Iterator[list[int]]:
@@ -209,13 +211,13 @@ def _rounds(places: list[int], names: list[pl.Series]) -> Iterator[list[int]]:
     parts: list[list[int]] = []
     taken: list[set[tuple[int, str]]] = []
     for place in places:
-        own = {(number, series[place]) for number, series in enumerate(names)}
-        number = next((n for n, seen in enumerate(taken) if not seen & own), len(parts))
+        members = {(number, series[place]) for number, series in enumerate(names)}
+        number = next((n for n, seen in enumerate(taken) if not seen & members), len(parts))
         if number == len(parts):
             parts.append([])
             taken.append(set())
         parts[number].append(place)
-        taken[number] |= own
+        taken[number] |= members
     if len(parts) > MOST_ROUNDS:
         raise UsageError(
             f"a row of this metric has more than {MOST_ROUNDS} labelled answers: nothing is corrected.",
@@ -237,11 +239,11 @@ def _differing(before: pl.DataFrame, after: pl.DataFrame) -> dict[Key, dict[tupl
     )
     changed = joined.filter(pl.col("now").is_null() | (pl.col("now") != pl.col("value")))
     factors = [name for name in others if name not in ("metric", "unit", "sign")]
-    found: dict[Key, dict[tuple[str, int], float | None]] = {}
+    by_key: dict[Key, dict[tuple[str, int], float | None]] = {}
     for row in changed.iter_rows(named=True):
-        own = found.setdefault(key_of(row["metric"], {name: row[name] for name in factors}), {})
-        own[row["unit"], row["sign"]] = None if row["now"] is None else row["now"] - row["value"]
-    return found
+        rows = by_key.setdefault(key_of(row["metric"], {name: row[name] for name in factors}), {})
+        rows[row["unit"], row["sign"]] = None if row["now"] is None else row["now"] - row["value"]
+    return by_key
 
 
 class _Within(NamedTuple):
@@ -260,20 +262,20 @@ class _Within(NamedTuple):
     def changed(self, key: Key, part: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]) -> Changed:
         """Return the rows of an estimate, and the labels of the answers behind them."""
         ok = part.filter((pl.col("status") == "ok") & pl.col("value").is_not_null()).with_row_index("_row")
-        own = self._behind(ok, dict(key[1]))
-        if self.covered is None or not self.covered.gather(own[PLACE]).all():
+        behind = self._behind(ok, dict(key[1]))
+        if self.covered is None or not self.covered.gather(behind[PLACE]).all():
             why = "the sample was not drawn from all answers that this number is of"
             return Changed(code="annotation.filtered", why=why)
-        if any(moved.get((place, 1), 0.0) is None or moved.get((place, -1), 0.0) is None for place in own[PLACE]):
+        if any(moved.get((place, 1), 0.0) is None or moved.get((place, -1), 0.0) is None for place in behind[PLACE]):
             return Changed(code="annotation.rows", why="a label takes an answer out of this number")
         single = self.single and ok["unit"].is_unique().all()
         verdicts = None
         if single:
-            known = own.join(ok.select("unit", "_row"), on="unit").sort("_row")
-            places = known[PLACE].to_numpy()
+            answers = behind.join(ok.select("unit", "_row"), on="unit").sort("_row")
+            places = answers[PLACE].to_numpy()
             verdicts = codes_of(self.observations[self.column].gather(places).cast(pl.String))
         rows = Rows(ok["value"].to_numpy(), ok["sign"].to_numpy().astype(np.float64), ways_in(ok), verdicts)
-        labelled = self._labelled(ok, own, moved)
+        labelled = self._labelled(ok, behind, moved)
         ends = _ends(ok)
         levels = np.concatenate([rows.values, rows.values[labelled.rows] + labelled.changes])
         step = least_step(levels)
@@ -289,9 +291,11 @@ class _Within(NamedTuple):
                 fits &= pl.col(name).cast(pl.String) == level_word(level)
         return self.observations.filter(fits & (pl.col("status") == "ok")).select(PLACE, "unit")
 
-    def _labelled(self, ok: pl.DataFrame, own: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]) -> Labelled:
-        there = self.answers.select(PLACE, "chance").join(own, on=PLACE, how="inner", maintain_order="left")
-        joined = there.join(ok.select("unit", "sign", "_row"), on="unit", how="inner", maintain_order="left")
+    def _labelled(
+        self, ok: pl.DataFrame, behind: pl.DataFrame, moved: Mapping[tuple[int, int], float | None]
+    ) -> Labelled:
+        labelled = self.answers.select(PLACE, "chance").join(behind, on=PLACE, how="inner", maintain_order="left")
+        joined = labelled.join(ok.select("unit", "sign", "_row"), on="unit", how="inner", maintain_order="left")
         changes = [moved.get((place, sign), 0.0) or 0.0 for place, sign in joined.select(PLACE, "sign").iter_rows()]
         return Labelled(
             joined["_row"].to_numpy().astype(np.int64),
@@ -302,8 +306,8 @@ class _Within(NamedTuple):
 
 def ways_in(ok: pl.DataFrame) -> tuple[Codes, ...]:
     """Return the clusters of rows; none where each is its own."""
-    found = [codes_of(ok[name].cast(pl.String)) for name in ("row", "cluster") if name in ok.columns]
-    return tuple(way for way in found if int(way.max()) + 1 < ok.height)
+    ways = [codes_of(ok[name].cast(pl.String)) for name in ("row", "cluster") if name in ok.columns]
+    return tuple(way for way in ways if int(way.max()) + 1 < ok.height)
 
 
 def codes_of(values: pl.Series) -> Codes:

@@ -74,7 +74,7 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         return (self.folder / DESIGN).is_file()
 
     @cached_property
-    def alike(self) -> list[list[int]]:
+    def same_looking(self) -> list[list[int]]:
         """Return the places of the items in groups of those that look the same to people, who label them once."""
         groups: dict[bytes, list[int]] = {}
         for place, item in enumerate(self.sheet.items):
@@ -87,8 +87,8 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         Raises:
             DataError: a line is no label.
         """
-        found: dict[str, dict[str, Label]] = {}
-        items, labels = {one.item for one in self.sheet.items}, {"", *self.sheet.labels}
+        by_person: dict[str, dict[str, Label]] = {}
+        items, labels = {item.item for item in self.sheet.items}, {"", *self.sheet.labels}
         for path in sorted(self.folder.glob("labels-*.jsonl")):
             lines = file_bytes(path).split(b"\n")
             if not _is_whole(lines[-1]):
@@ -97,8 +97,8 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
                 if not line.strip():
                     continue
                 try:
-                    one = msgspec.json.decode(line, type=Label)
-                    problem = "" if one.item in items and one.label in labels else _stray(one)
+                    label = msgspec.json.decode(line, type=Label)
+                    problem = "" if label.item in items and label.label in labels else _stray(label)
                 except (msgspec.MsgspecError, UnicodeError) as error:
                     problem = str(error)
                 if problem:
@@ -106,8 +106,8 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
                         f"{path.name}, line {number}: {problem}. Restore the line, or remove it.",
                         code="annotation.damaged",
                     )
-                found.setdefault(one.by, {})[one.item] = one
-        return found
+                by_person.setdefault(label.by, {})[label.item] = label
+        return by_person
 
     def add(self, by: str, item: str, label: str, note: str = "") -> None:
         """Append a label of an item and of those that look the same, and flush it to the disk.
@@ -117,9 +117,9 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
         """
         sheet = self.sheet
         ensure_person(by)
-        if item not in {one.item for one in sheet.items} or label not in ("", *sheet.labels):
+        if item not in {listed.item for listed in sheet.items} or label not in ("", *sheet.labels):
             raise UsageError(f"{_stray(Label(item, by, label))}.", code="annotation.label")
-        places = next(group for group in self.alike if item in [sheet.items[place].item for place in group])
+        places = next(group for group in self.same_looking if item in [sheet.items[place].item for place in group])
         names, now = [sheet.items[place].item for place in places], time.time()
         line = b"\n".join(msgspec.json.encode(Label(name, by, label, note[:2000], now)) for name in names)
         path = self.folder / f"labels-{run_name(by)}.jsonl"
@@ -145,8 +145,8 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
     def order(self, by: str) -> list[int]:
         """Return the places of the items in the order of a person: random, and the same every time."""
         entropy = [self.sheet.seed, *by.encode()]
-        groups = np.random.default_rng(entropy).permutation(len(self.alike))
-        return [place for group in groups for place in self.alike[group]]
+        groups = np.random.default_rng(entropy).permutation(len(self.same_looking))
+        return [place for group in groups for place in self.same_looking[group]]
 
     def image(self, sha256: str) -> bytes:
         """Return an image of an item.
@@ -161,9 +161,11 @@ class Sample(msgspec.Struct, frozen=True, dict=True):
 
     def drawn_at_random(self, labels: Mapping[str, Mapping[str, Label]]) -> bool:
         """Return whether each person labelled the first items of their order, without choosing among them."""
-        names = [one.item for one in self.sheet.items]
+        names = [listed.item for listed in self.sheet.items]
         return all(
-            {names[place] for place in self.order(by)[: len(own)]} == set(own) for by, own in labels.items() if own
+            {names[place] for place in self.order(by)[: len(by_item)]} == set(by_item)
+            for by, by_item in labels.items()
+            if by_item
         )
 
 
@@ -178,10 +180,10 @@ def sample_of(folder: Path, name: str) -> Sample:
     Raises:
         UnknownNameError: there is none.
     """
-    found = {sample.folder.name: sample for sample in samples_in(folder)}
-    if name not in found:
-        raise UnknownNameError("sample", name, found)
-    return found[name]
+    samples = {sample.folder.name: sample for sample in samples_in(folder)}
+    if name not in samples:
+        raise UnknownNameError("sample", name, samples)
+    return samples[name]
 
 
 def write_sample(folder: Path, design: Design | None, sheet: Sheet, image: Callable[[str], bytes]) -> Sample:
@@ -193,7 +195,7 @@ def write_sample(folder: Path, design: Design | None, sheet: Sheet, image: Calla
     place = folder / sheet.sample
     try:
         place.mkdir(parents=True)
-        for sha256 in {one for item in sheet.items for one in item.images}:
+        for sha256 in {sha256 for item in sheet.items for sha256 in item.images}:
             try:
                 (place / f"{sha256}.image").write_bytes(image(sha256))
             except DataError:
@@ -229,8 +231,8 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _stray(one: Label) -> str:
-    return f"{one.label!r} is no label of item {one.item!r} of this sample"
+def _stray(label: Label) -> str:
+    return f"{label.label!r} is no label of item {label.item!r} of this sample"
 
 
 def _read(path: Path, kind: type[T]) -> T:

@@ -31,10 +31,10 @@ def sample_of_sheet(path: str, samples: Path, labels: Sequence[str], question: s
         DataError: the file cannot be read.
         UsageError: it has no empty column or no row, or too many; or there are not two labels.
     """
-    given = tuple(dict.fromkeys(filter(None, map(str.strip, labels))))
-    if not 2 <= len(given) <= MOST_LABELS:
+    distinct = tuple(dict.fromkeys(filter(None, map(str.strip, labels))))
+    if not 2 <= len(distinct) <= MOST_LABELS:
         raise UsageError(
-            f"{len(given)} labels. Name 2 to {MOST_LABELS}, with commas: --labels 1,0.", code="annotation.labels"
+            f"{len(distinct)} labels. Name 2 to {MOST_LABELS}, with commas: --labels 1,0.", code="annotation.labels"
         )
     rows = [row.cells for row in read_rows(path, ())]
     empty = [name for name in (rows[0] if rows else {}) if not any(row[name].strip() for row in rows)]
@@ -45,7 +45,7 @@ def sample_of_sheet(path: str, samples: Path, labels: Sequence[str], question: s
             code="annotation.sheet",
         )
     # The same file with the same labels is the same sample: whoever stops goes on.
-    digest = hashlib.sha256(repr((file_bytes(Path(path)), given)).encode()).hexdigest()
+    digest = hashlib.sha256(repr((file_bytes(Path(path)), distinct)).encode()).hexdigest()
     name, column = f"sheet-{digest[:12]}", empty[0]
     if (samples / name).is_dir():
         return Sample(samples / name)
@@ -55,7 +55,7 @@ def sample_of_sheet(path: str, samples: Path, labels: Sequence[str], question: s
     ]
     asked = question.strip()[:2000] or f"{column}?"
     sheet = Sheet(
-        sample=name, question=asked, labels=given, seed=int(digest[:7], 16), items=tuple(items), column=column
+        sample=name, question=asked, labels=distinct, seed=int(digest[:7], 16), items=tuple(items), column=column
     )
     return write_sample(samples, None, sheet, lambda _: b"")
 
@@ -70,13 +70,15 @@ def completed(sample: Sample) -> str:
     column, cells = sheet.column, {item.item: dict(item.asked) for item in sheet.items}
     if not column:
         design = sample.design
-        column, cells = design.verdict, {one.item: dict(one.factors) for one in design.items}
-    names = list(dict.fromkeys(name for own in cells.values() for name in own if name not in (column, ANNOTATOR)))
+        column, cells = design.verdict, {drawn.item: dict(drawn.factors) for drawn in design.items}
+    names = list(
+        dict.fromkeys(name for by_item in cells.values() for name in by_item if name not in (column, ANNOTATOR))
+    )
     labels = sample.labels()
     rows: list[dict[str, Any]] = []
-    for item in (sheet.items[group[0]].item for group in sample.alike):
-        told = [(by, own[item].label) for by, own in labels.items() if item in own] or [("", "")]
-        for by, label in told:
+    for item in (sheet.items[group[0]].item for group in sample.same_looking):
+        ratings = [(by, by_item[item].label) for by, by_item in labels.items() if item in by_item] or [("", "")]
+        for by, label in ratings:
             values = {name: _cell(cells[item].get(name)) for name in names}
             rows.append({column: label, **values, ANNOTATOR: by})
     return csv_text((column, *names, ANNOTATOR), rows)
@@ -89,16 +91,16 @@ def _cell(value: Any) -> str:
 def labels_frame(sample: Sample) -> pl.DataFrame:
     """Return one row per label that counts, with how its item was drawn."""
     design = sample.design
-    by_item = {one.item: one for one in design.items}
+    by_item = {drawn.item: drawn for drawn in design.items}
     rows = []
-    for person, own in sample.labels().items():
-        for one in own.values():
-            drawn = by_item[one.item]
+    for person, labels_of_person in sample.labels().items():
+        for label in labels_of_person.values():
+            drawn = by_item[label.item]
             stratum = design.strata[drawn.stratum]
             rows.append(
-                {"item": one.item, "trial": drawn.trial, "key": drawn.key, "row": drawn.row, **stratum.cell}
+                {"item": label.item, "trial": drawn.trial, "key": drawn.key, "row": drawn.row, **stratum.cell}
                 | {"verdict": stratum.verdict, "stratum": drawn.stratum, "stratum_size": stratum.size}
-                | {"probability": drawn.probability, "person": person, "label": one.label, "note": one.note}
-                | {"at": one.at}
+                | {"probability": drawn.probability, "person": person, "label": label.label, "note": label.note}
+                | {"at": label.at}
             )
     return pl.DataFrame(rows or {"item": []}, infer_schema_length=None)

@@ -45,23 +45,23 @@ def judged(catalogue: Catalogue, scores: Scores, name: str, matrix: Matrix, colu
     names = identities_of(observations, units.frame)
     if lacking := [factor for factor in matrix.factors if factor not in observations.columns]:
         return {key: _not(f"the answers have no {lacking[0]!r}") for key, _ in parts_of(units.frame)}
-    known = observations.select(
+    verdicts = observations.select(
         pl.col(column).cast(pl.String).alias("_verdict"),
         *(pl.col(factor).cast(pl.String).alias(f"_by {factor}") for factor in matrix.factors),
     )
-    found, answered = dict[Key, Judged](), dict[Key, pl.DataFrame]()
+    refused, answered = dict[Key, Judged](), dict[Key, pl.DataFrame]()
     for key, part in parts_of(units.frame):
         units_of_rows = unit_names(observations, names[key[0]]) if key[0] in names else None
         if units_of_rows is None or units_of_rows.n_unique() < observations.height:
-            found[key] = _not("each of its rows has several")
+            refused[key] = _not("each of its rows has several")
         else:
             ok = part.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
-            answered[key] = ok.join(known.with_columns(units_of_rows.alias("unit")), on="unit", how="left")
+            answered[key] = ok.join(verdicts.with_columns(units_of_rows.alias("unit")), on="unit", how="left")
     worth = dict[str, dict[str, set[float]]]()
     for key, ok in answered.items():
         for verdict, value in ok.select("_verdict", "value").unique().rows():
             worth.setdefault(key[0], {}).setdefault(verdict, set()).add(value)
-    return found | {key: _judged(ok, matrix, worth.get(key[0], {})) for key, ok in answered.items()}
+    return refused | {key: _judged(ok, matrix, worth.get(key[0], {})) for key, ok in answered.items()}
 
 
 def _not(why: str) -> Judged:
@@ -75,11 +75,11 @@ def _judged(ok: pl.DataFrame, matrix: Matrix, worth: Mapping[str, Collection[flo
         strange = next(verdict for verdict, _ in values if verdict not in matrix.levels)
         return Judged(code="annotation.matrix", why=f"the error matrix does not know the verdict {strange!r}")
     by = dict(values)
-    if any(len(own) > 1 for own in by.values()):
+    if any(len(values_of_level) > 1 for values_of_level in by.values()):
         return _not("its value is not told by the verdict alone")
     for level in matrix.levels:
-        if level not in by and len(own := worth.get(level, ())) == 1:
-            by[level] = [*own]
+        if level not in by and len(values_of_level := worth.get(level, ())) == 1:
+            by[level] = [*values_of_level]
     if len(by) == 1 and len(matrix.levels) == 2:
         ends = {float(end) for end in (ok["least"].min(), ok["greatest"].max()) if end is not None}  # type: ignore[arg-type]
         (seen,) = next(iter(by.values()))
@@ -93,8 +93,8 @@ def _judged(ok: pl.DataFrame, matrix: Matrix, worth: Mapping[str, Collection[flo
     keys = list(ok.select(f"_by {factor}" for factor in matrix.factors).iter_rows()) if matrix.factors else []
     named = tuple(dict.fromkeys(keys)) or ((),)
     if unknown := [key for key in named if key not in matrix.counts]:
-        told = ", ".join(map(str, unknown[0]))
-        return Judged(code="annotation.matrix", why=f"the error matrix has no row for {told}")
+        level_words = ", ".join(map(str, unknown[0]))
+        return Judged(code="annotation.matrix", why=f"the error matrix has no row for {level_words}")
     cells = np.array([named.index(key) for key in keys] or np.zeros(ok.height), dtype=np.int64)
     verdicts = np.array([matrix.levels.index(verdict) for verdict in ok["_verdict"]], dtype=np.int64)
     signs = ok["sign"].to_numpy().astype(np.float64)

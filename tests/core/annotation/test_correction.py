@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
+from prejudge.core.annotation.results import sample_results
 from prejudge.core.annotation.samples import DESIGN, Sample
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
@@ -96,6 +97,15 @@ def test_difference_is_that_of_weighted_labels(runs, unfair, shown):
     assert found["value"] == row(runs["subtle"], "delta_PL", domain=None)["value"]
     assert found["corrected_low"] < found["corrected"] < found["corrected_high"] < found["value"] + 15
     assert found["corrected_labels"] == len(unfair.design.items)
+
+
+def test_page_of_the_sample_gives_the_numbers_of_the_scored_run(unfair, shown):
+    """The difference of a share between two groups, by the page of the sample and by `score --labels`."""
+    (on_page,) = [difference for difference in sample_results(unfair).differences if difference.label == "positive"]
+    scored = row(shown, "delta_PL", domain=None)
+    sign = 1 if on_page.group == "given: positive less negative" else -1
+    assert 100 * sign * on_page.raw == pytest.approx(scored["value"])
+    assert 100 * sign * on_page.rate.value == pytest.approx(scored["corrected"])
 
 
 def test_right_labels_change_nothing(runs, settings, tmp_path):
