@@ -87,5 +87,5 @@ from .core.contracts.records import Text as Text
 from .core.contracts.records import TokenScores as TokenScores
 from .core.contracts.records import Usage as Usage
 from .core.contracts.version import __version__ as __version__
-from .core.multiverse import MultiverseOptions as MultiverseOptions
-from .core.variance import VarianceOptions as VarianceOptions
+from .core.lab.multiverse import MultiverseOptions as MultiverseOptions
+from .core.lab.variance import VarianceOptions as VarianceOptions

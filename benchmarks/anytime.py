@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prejudge.core.anytime import Mean, bounds_of
+from prejudge.core.gate.betting import Mean, bounds_of
 from prejudge.core.gate.deciding import looks
 
 Array = npt.NDArray[Any]

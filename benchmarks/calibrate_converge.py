@@ -16,8 +16,8 @@ from prejudge.core.calibration.gallery import load_gallery
 from prejudge.core.catalogue.constructs import Construct, Method
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.converge import Finding, cases_of, converge
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.lab.converge import Finding, cases_of, converge
 from prejudge.core.store import Store
 
 WOMEN = {"genders": ["women"]}

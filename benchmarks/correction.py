@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from prejudge.core.annotation.matrix import by_matrix
+from prejudge.core.annotation.powered import Labelled, Rows, powered
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.correction.matrix import by_matrix
-from prejudge.core.correction.powered import Labelled, Rows, powered
 
 LEVEL, LEAST = 0.95, 0.92
 CHANCE = 0.01

@@ -6,22 +6,16 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 
 import numpy as np
 
-from prejudge.core.statistics.labelled import (
-    Part,
-    agreement_rate,
-    corrected_share,
-    joint_share,
-    ppi_mean,
-    rogan_gladen,
-)
-from prejudge.core.view.clusters import clusters_of
-from prejudge.core.view.columns import Column
-from prejudge.core.view.corrected import Tally, share_rows
-from prejudge.core.view.sampling import Design, Drawn, Stratum
+from prejudge.core.annotation.design import Design, Drawn, Stratum
+from prejudge.core.annotation.matrix import matrix_of, share_by_matrix
+from prejudge.core.annotation.powered import Side, within_population
+from prejudge.core.annotation.rates import Part, agreement_rate, joint_share
+from prejudge.core.annotation.shares import Tally, share_rows
+from prejudge.core.contracts.errors import UsageError
+from prejudge.core.statistics.clusters import ways_of
 
 LEVEL, LEAST = 0.95, 0.9
 Ends = tuple[float, float, float]
@@ -50,9 +44,18 @@ def share_of(n: int, share: float, right: float, each: int) -> Callable[[np.rand
 
     def once(random: np.random.Generator) -> Ends | None:
         labels, verdicts, cells = population(random, n, share, right)
-        parts = [drawn(random, labels[verdicts == v], cells[verdicts == v], each) for v in (True, False)]
-        found = corrected_share(parts, 1, float(verdicts.mean()), LEVEL, random=True)
-        return None if found.low is None or found.high is None else (float(labels.mean()), found.low, found.high)
+        rows, chances = [], []
+        for stratum in range(6):
+            members = np.flatnonzero(2 * cells + verdicts == stratum)
+            rows.append(random.choice(members, min(each, len(members)), replace=False))
+            chances.append(np.full(len(rows[-1]), len(rows[-1]) / max(len(members), 1)))
+        at = np.concatenate(rows)
+        values, sizes = verdicts[at].astype(float), np.bincount(verdicts.astype(int), minlength=2).astype(float)
+        side = Side(
+            sizes, np.array([0.0, 1.0]), verdicts[at].astype(int), values, labels[at] - values, np.concatenate(chances)
+        )
+        found = within_population([side], LEVEL, 1.0)
+        return float(labels.mean()), max(found.low, 0.0), min(found.high, 1.0)
 
     return once
 
@@ -86,10 +89,12 @@ def known_matrix(n: int, share: float, right: float, each: int) -> Callable[[np.
     def once(random: np.random.Generator) -> Ends | None:
         verdicts = random.random(n) < share * right + (1 - share) * (1 - right)
         hits, passes = random.binomial(each, right), random.binomial(each, right)
-        if hits + passes <= each:
+        try:
+            matrix = matrix_of("yes", (hits, each), (passes, each))
+        except UsageError:
             return None
-        found = rogan_gladen(float(verdicts.mean()), n, (hits, each), (passes, each), LEVEL)
-        return None if found.low is None or found.high is None else (share, found.low, found.high)
+        found = share_by_matrix(int(verdicts.sum()), n, matrix, LEVEL)
+        return share, found.low, found.high
 
     return once
 
@@ -102,10 +107,10 @@ def judged_mean(n: int, share: float, right: float, each: int) -> Callable[[np.r
         truth = random.beta(2 + strata, 2, n)
         verdicts = right * truth + (1 - right) * random.random(n) + 0.1
         rows = np.concatenate([random.choice(np.flatnonzero(strata == s), each, replace=False) for s in range(3)])
-        means = np.array([verdicts[strata == s].mean() for s in range(3)])
-        sizes = np.bincount(strata, minlength=3).astype(float)
-        found = ppi_mean(truth[rows], verdicts[rows], strata[rows], sizes, means, LEVEL)
-        return (float(truth.mean()), found.low or 0.0, found.high or 0.0)
+        chances = each / np.bincount(strata, minlength=3)[strata[rows]]
+        side = Side(np.ones(n), verdicts, rows, verdicts[rows], truth[rows] - verdicts[rows], chances)
+        found = within_population([side], LEVEL)
+        return float(truth.mean()), found.low, found.high
 
     return once
 
@@ -114,7 +119,6 @@ def clustered(clusters: int, each: int, crossed: bool, wrong: float) -> Callable
     """Return a simulation of a corrected share of the model, whose answers lie in clusters that lean."""
     rows, columns = np.repeat(np.arange(clusters), each), np.tile(np.arange(each), clusters)
     ways = {"row": rows, "column": columns} if crossed else {"row": rows}
-    columns_of = {name: Column(name, "factor", "levels", (), codes) for name, codes in ways.items()}
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     truth = float(weights @ (1 / (1 + np.exp(0.5 - nodes * math.sqrt(len(ways))))) / weights.sum())
 
@@ -128,13 +132,12 @@ def clustered(clusters: int, each: int, crossed: bool, wrong: float) -> Callable
             chosen = random.choice(own, min(100, len(own)), replace=False)
             items += [Drawn(str(row), int(row), "", "", verdict, len(chosen) / len(own)) for row in chosen]
             known.append(Stratum({}, str(verdict), len(own), len(chosen)))
-        found = clusters_of(SimpleNamespace(columns=columns_of), np.arange(len(rows)), strata, list(ways))
         design = Design(
-            sample="", run="", head="", query="", verdict="", cells=(), seed=0, drawn=0.0, population=len(rows),
-            strata=tuple(known), items=tuple(items), ways=found,
+            sample="", run="", head="", verdict="", cells=(), seed=0, drawn=0.0, population=len(rows),
+            strata=tuple(known), items=tuple(items), ways=ways_of(ways, strata),
         )  # fmt: skip
         tally = Tally(design, ("0", "1"), {one.item: str(labels[one.row]) for one in items})
-        share = share_rows(tally, True)[1].share
+        share = share_rows(tally)[1].rate
         return truth, share.low, share.high
 
     return once

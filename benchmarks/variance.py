@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prejudge.core.variance.components import Cells, Components, estimate
-from prejudge.core.variance.errors import Headline, shares_of
-from prejudge.core.variance.restricted import restricted
+from prejudge.core.lab.variance.components import Cells, Components, estimate
+from prejudge.core.lab.variance.errors import Headline, shares_of
+from prejudge.core.lab.variance.restricted import restricted
 
 Array = npt.NDArray[Any]
 REPEATS = 1000

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 import polars as pl
 
+from .annotation import corrected_run
+from .annotation.samples import Sample as Sample
 from .catalogue.constructs import find_construct
 from .catalogue.study import SUBJECT, Catalogue, Study
 from .catalogue.variants import written
@@ -26,11 +28,6 @@ from .compare import (
 )
 from .contracts.canonical import decode_request, decode_response
 from .contracts.errors import HaltedError, UnknownNameError, UnsupportedOperationError, UsageError
-from .converge import Convergence, cases_of, evidence_frame, write_convergence
-from .converge import converge as judge_methods
-from .converge.cases import OF_THE_METHOD
-from .converge.words import conclusion as said_of
-from .correction import corrected_run
 from .engine.batch.options import SENTINELS, BatchOptions
 from .engine.budget import Caps
 from .engine.manifest import manifest_of
@@ -45,12 +42,21 @@ from .engine.runs import RunOptions, execute
 from .engine.scheduler import Mode
 from .engine.varying import Purse, ensure_accepted, varied_studies
 from .gate import Deciding, State, Verdict, followed_in, judge, parse_policy, read_policy, worst
-from .multiverse import Found as FoundMultiverse
-from .multiverse import MultiverseOptions, universes, write_multiverse
-from .multiverse import chart as multiverse_chart
-from .multiverse import conclusion as multiverse_in_words
-from .multiverse import frame as multiverse_frame
-from .multiverse import multiverse as analyse_multiverse
+from .lab.converge import Convergence, cases_of, evidence_frame, write_convergence
+from .lab.converge import converge as judge_methods
+from .lab.converge.cases import OF_THE_METHOD
+from .lab.converge.words import conclusion as said_of
+from .lab.multiverse import Found as FoundMultiverse
+from .lab.multiverse import MultiverseOptions, universes, write_multiverse
+from .lab.multiverse import chart as multiverse_chart
+from .lab.multiverse import conclusion as multiverse_in_words
+from .lab.multiverse import frame as multiverse_frame
+from .lab.multiverse import multiverse as analyse_multiverse
+from .lab.variance import Variance as Found
+from .lab.variance import VarianceOptions, component_rows, design_rows, write_variance
+from .lab.variance import charts as variance_charts
+from .lab.variance import conclusion as variance_in_words
+from .lab.variance import variance as analyse_variance
 from .report.examples import show_request, show_response
 from .report.export import Format, encode
 from .report.export import write_bytes as write_bytes
@@ -64,15 +70,9 @@ from .scoring.sensitivity import ASSUMED, Assumed, ensure_apart
 from .scoring.sensitivity import Detectable as Detectable
 from .scoring.sensitivity import smallest_effects as find_smallest
 from .store import Store, get_run, used_answers
-from .variance import Variance as Found
-from .variance import VarianceOptions, component_rows, design_rows, write_variance
-from .variance import charts as variance_charts
-from .variance import conclusion as variance_in_words
-from .variance import variance as analyse_variance
-from .view.labels import Sample as Sample
 from .view.room import Room
-from .view.taking import Wanted
-from .view.taking import draw_sample as draw
+from .view.sampling import Wanted
+from .view.sampling import draw_sample as draw
 from .workers.options import worker_options
 
 if TYPE_CHECKING:

@@ -61,9 +61,9 @@ PAGE: dict[str, list[Part | str]] = {
         Part("core.scoring.sensitivity", "Detectable"),
         Part("core.report.results", "load Run"),
         Part("core.compare", "CompareOptions"),
-        Part("core.view.labels", "Sample"),
-        Part("core.variance", "VarianceOptions"),
-        Part("core.multiverse.choices", "MultiverseOptions"),
+        Part("core.annotation.samples", "Sample"),
+        Part("core.lab.variance", "VarianceOptions"),
+        Part("core.lab.multiverse.choices", "MultiverseOptions"),
     ],
     "Contracts": [
         Part("core.contracts.adapter", "ModelAdapter Expected Identity Limits Remark Services Worker"),

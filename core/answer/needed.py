@@ -1,6 +1,6 @@
 """How many more templates, words or faces would decide, the run being its own pilot: the rule of reports and gates.
 
-The arithmetic is that of `prejudge plan --pilot`: the metric `smallest-effect`, from the units that are tested. Of a
+The arithmetic is that of `prejudge plan --pilot`, from the units that are tested. Of a
 metric that states no units, the width of the interval stands for them. Either way a true difference is found with 80 %
 power. A run of a part of its study says what the whole study is expected to find, as a range; only a run of all of it
 can say that the study cannot decide.
@@ -19,16 +19,16 @@ import polars as pl
 
 from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS
 from ..contracts.estimates import Caveat, Estimate
-from ..contracts.options import build_options
 from ..contracts.sizes import POINTS, SHARE
 from ..contracts.words import NEEDED, TIMES, counted, number
-from ..scoring.planned_units import AS_PILOT, PILOT, PLANNED, compared_units
-from ..scoring.score import ALPHA, SMALLEST, Scores
+from ..scoring.planned_units import AS_PILOT, compared_units
+from ..scoring.score import ALPHA, Scores
 from ..scoring.whole_study import WholeStudy
 from ..statistics.components import HIGHEST, LOWEST
 from ..statistics.facets import OVER, WORDS
 from ..statistics.intervals import stats, t_isf
 from ..statistics.power import Design, minimum_detectable_effect
+from ..statistics.smallest_effect import PILOT, PLANNED, SmallestEffectOptions, smallest_effects_of
 
 LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
@@ -41,7 +41,7 @@ UNNAMED = (CLUSTERS, ANSWERS)
 MOST = 1_000_000
 """More levels than anybody would write."""
 POWER = 0.8
-"""That of the metric `smallest-effect`."""
+"""That of `smallest_effects_of`."""
 NORMAL = NormalDist()
 UNKNOWN_SPREAD = frozenset({Caveat.NO_VARIATION, Caveat.ONE_CLUSTER})
 """Caveats of estimates whose units tell nothing of how much more would decide."""
@@ -165,23 +165,22 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tupl
     """Return what the tests of each group need, by the units that they compare, and what the whole study finds."""
     measure, wanted = estimates[0].metric, [e.group for e in estimates]
     name = next((n for n, every in scores.estimates.items() if any(e.metric == measure for e in every)), "")
-    if scores.smallest is None or name not in scores.metrics:
+    if name not in scores.metrics:
         return [], None
     _, options = scores.metrics[name]
     units = _among(_once(scores, name, _units_of), measure, wanted)
     if units is None or units.is_empty() or not _distinguish(units, wanted, scores.asked.columns):
         return [], None
-    smallest = scores.smallest()()
-    alpha = {"alpha": float(getattr(options, "alpha", ALPHA))}
+    alpha = float(getattr(options, "alpha", ALPHA))
 
-    def finds(planned: pl.DataFrame, **stated: object) -> list[Estimate]:
+    def finds(planned: pl.DataFrame, effects: Mapping[str, float] | None = None) -> list[Estimate]:
         roles = [planned.with_columns(role=pl.lit(PLANNED)), units.with_columns(role=pl.lit(PILOT))]
-        settings = build_options(SMALLEST, type(smallest).options, alpha | stated)
-        return smallest.compute(pl.concat(roles, how="diagonal_relaxed"), settings)
+        options = SmallestEffectOptions(alpha=alpha, effects=dict(effects or {}))
+        return smallest_effects_of(pl.concat(roles, how="diagonal_relaxed"), options)
 
     # What was not answered is no part of a run of this size.
     answered = units.filter(pl.col("value").is_not_null())
-    effects = finds(units if answered.is_empty() else answered, effects={measure: target})
+    effects = finds(units if answered.is_empty() else answered, {measure: target})
     needs = [
         _need(e, _within_group(answered, e.group), scores)
         for e in effects

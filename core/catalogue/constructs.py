@@ -22,7 +22,7 @@ from .registry import check_keys, locate, parse_toml
 
 ENDING = ".toml"
 Scale = Literal["difference", "share", "d", "dz", "sign"]
-"""What a row is, and so how it is brought to the common scale; `core/converge/scale.py` has the conversions."""
+"""What a row is, and so how it is brought to the common scale; `core/lab/converge/scale.py` has the conversions."""
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,14 +18,14 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import BudgetError, HaltedError, UnsupportedOperationError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.words import UNDEFINED, interval, number, p_value
-from ..converge import Case, Convergence, Judged, cases_of, write_convergence
-from ..converge import converge as judge
-from ..converge.cases import OF_THE_METHOD
-from ..converge.words import across_words, certificates, conclusion, verdict_words
 from ..engine.plan import StagePlan
 from ..engine.roles import ensure_ready
 from ..engine.runs import RunOptions
 from ..engine.varying import Purse
+from ..lab.converge import Case, Convergence, Judged, cases_of, write_convergence
+from ..lab.converge import converge as judge
+from ..lab.converge.cases import OF_THE_METHOD
+from ..lab.converge.words import across_words, certificates, conclusion, verdict_words
 from ..report.output import ensure_writable
 from ..store import Store
 from ..store.urls import hide_password

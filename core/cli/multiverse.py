@@ -18,7 +18,7 @@ from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, DataError, UsageError
 from ..contracts.words import counted, interval, number
 from ..engine.varying import Purse
-from ..multiverse import (
+from ..lab.multiverse import (
     Found,
     MultiverseOptions,
     Universe,
@@ -29,7 +29,7 @@ from ..multiverse import (
     universes,
     write_multiverse,
 )
-from ..multiverse import multiverse as analyse
+from ..lab.multiverse import multiverse as analyse
 from ..report.output import ensure_writable
 from ..scoring.score import score
 from ..store import Store

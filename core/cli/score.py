@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
-from ..correction import corrected_run
 from ..scoring.score import score as score_run
 from ..scoring.score import score_published
 from ..store import Store

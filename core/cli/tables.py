@@ -9,11 +9,11 @@ from typing import Any, cast, get_args
 import click
 import polars as pl
 
+from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate
 from ..contracts.options import parse_assignments
-from ..correction import corrected_run
 from ..gate import selects
 from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..report.place import own_file

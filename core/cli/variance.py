@@ -11,11 +11,11 @@ from rich.table import Table
 
 from ..catalogue.study import Catalogue
 from ..contracts.words import UNDEFINED, interval, number
+from ..lab.variance import Variance, VarianceOptions, component_rows, conclusion, design_rows, write_variance
+from ..lab.variance import variance as analyse
+from ..lab.variance.outcome import Method
 from ..report.output import ensure_writable
 from ..store import Store
-from ..variance import Variance, VarianceOptions, component_rows, conclusion, design_rows, write_variance
-from ..variance import variance as analyse
-from ..variance.outcome import Method
 from .completing import complete_run
 from .shared import read_pairs, registry_option, runs_option, store_option
 from .terminal import terminal

@@ -65,12 +65,12 @@ def view(
     Ends with Ctrl-C.
     """
     try:
+        from ..annotation.samples import sample_of
+        from ..annotation.sheets import sample_of_sheet
         from ..view.app import application
         from ..view.desk import label_pages, sample_pages
-        from ..view.labels import sample_of
         from ..view.room import Room
         from ..view.serve import serve
-        from ..view.sheets import sample_of_sheet
         from ..view.urls import View, run_url
     except ImportError:
         raise MissingExtraError("prejudge view", "view") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -12,7 +12,7 @@ from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue
 from ..contracts import CROSSED, UNIT_COLUMNS
 from ..contracts.errors import PluginError
-from ..contracts.estimates import Estimate
+from ..contracts.estimates import Estimate, Key
 from ..scoring.score import Scores
 
 ABSENT = "absent"
@@ -63,18 +63,27 @@ def checked_units(name: str, frame: pl.DataFrame, estimates: Sequence[Estimate],
     return units
 
 
-def key_of(metric: str, group: Mapping[str, Any]) -> tuple[Any, ...]:
+def key_of(metric: str, group: Mapping[str, Any]) -> Key:
     """Return what names an estimate in every run."""
     return metric, tuple(sorted((name, level) for name, level in group.items() if level is not None))
 
 
-def groups_in(units: Units) -> set[tuple[Any, ...]]:
+def parts_of(units: pl.DataFrame | None) -> Iterator[tuple[Key, pl.DataFrame]]:
+    """Yield the rows of every estimate that is a mean, with the key of the estimate."""
+    if units is None or units.is_empty():
+        return
+    factors = [name for name in units.columns if name not in (*UNIT_COLUMNS, *CROSSED)]
+    for levels, part in units.partition_by("metric", *factors, as_dict=True, maintain_order=True).items():
+        yield key_of(str(levels[0]), dict(zip(factors, levels[1:], strict=True))), part
+
+
+def groups_in(units: Units) -> set[Key]:
     """Return the keys of the estimates that the units stand for."""
     rows = units.frame.select("metric", *units.factors).unique().to_dicts()
     return {key_of(row.pop("metric"), row) for row in rows}
 
 
-def widest(units: Units) -> dict[tuple[Any, ...], float]:
+def widest(units: Units) -> dict[Key, float]:
     """Return how far two runs can be apart in each estimate whose units have limits, by the estimate's key.
 
     An estimate is a mean of its units, less that of the units of the other sign, so it moves between their limits.
@@ -82,7 +91,7 @@ def widest(units: Units) -> dict[tuple[Any, ...], float]:
     by = ["metric", *units.factors]
     width = (pl.col("greatest").max() - pl.col("least").min()).cast(pl.Float64)
     sides = units.frame.group_by(*by, "sign").agg(width.alias("width"))
-    found: dict[tuple[Any, ...], float] = {}
+    found: dict[Key, float] = {}
     for row in sides.group_by(*by).agg(pl.col("width").sum(), known=pl.col("width").is_not_null().all()).to_dicts():
         total, known = row.pop("width"), row.pop("known")
         if known:
@@ -110,7 +119,7 @@ def pair(first: Units, second: Units, *, shared_only: bool) -> pl.DataFrame:
     ).select(*keys, *fixed, "first", "second", "first_status", "second_status")
 
 
-def families(estimates: Sequence[Estimate]) -> dict[tuple[Any, ...], str]:
+def families(estimates: Sequence[Estimate]) -> dict[Key, str]:
     """Return, for each estimate, the family of hypotheses in which its difference is corrected.
 
     The metric's own families, measure by measure: what it tests together is compared together.
@@ -149,10 +158,10 @@ def _ensure_means(units: Units, estimates: Sequence[Estimate], owner: str) -> No
             )
 
 
-def _means(units: Units) -> dict[tuple[Any, ...], float | None]:
+def _means(units: Units) -> dict[Key, float | None]:
     by = ["metric", *units.factors]
     means = units.frame.group_by(*by, "sign").agg(pl.col("value").filter(pl.col("status") == "ok").mean())
-    found: dict[tuple[Any, ...], float | None] = {}
+    found: dict[Key, float | None] = {}
     for row in means.to_dicts():
         sign, mean = row.pop("sign"), row.pop("value")
         key = key_of(row.pop("metric"), row)

@@ -6,22 +6,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 import polars as pl
 
 from ..catalogue.study import SUBJECT
 from ..contracts.estimates import Estimate
 from ..engine.manifest import Manifest, new_name
-from ..report import ReportContent, StudyInfo, write
-from ..report.export import Format, encode, write_bytes
+from ..report import ReportContent, StudyInfo
+from ..report.export import write_bytes
+from ..report.folder import write_folder
 from ..scoring.score import estimates_frame
 from .answered import answer_of_comparison
 from .markdown import markdown
 from .records import Comparison
 
 T = TypeVar("T")
-TABLES: tuple[Format, ...] = ("parquet", "csv")
-FIGURES = ("svg", "pdf", "png")
 FEW, LARGEST = 24, 5
 """Differences that the short table shows whole; and how many of a measure by group it shows of more."""
 
@@ -46,13 +44,9 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
     place = folder / f"compare-{new_name(_study(comparison), f'{len(comparison.runs)}-runs')}"
     frames = {"differences": differences_frame(comparison)}
     frames |= {listing.name: listing.frame for listing in comparison.listings}
-    for name, frame in frames.items():
-        for kind in TABLES:
-            write_bytes(encode(frame, kind), place / f"{name}.{kind}")
     manifests = {label: scores.manifest for label, scores in comparison.runs.items()}
-    write_bytes(msgspec.json.format(msgspec.json.encode(manifests), indent=2), place / "manifests.json")
     write_bytes(markdown(comparison).encode(), place / "comparison.md")
-    return write(_content(comparison), place, FIGURES)
+    return write_folder(place, _content(comparison), frames, {"manifests": manifests})
 
 
 def largest(comparison: Comparison) -> tuple[list[Estimate], str]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+Key = tuple[Any, ...]
+"""Names an estimate in every run: its measure, then name and level of each factor of its group."""
 MISSING, POSITION = "missing", "position"
 TOPICS = (MISSING, POSITION)
 """Missing answers and the effect of an option's position: neither is bias, but both can look like it."""

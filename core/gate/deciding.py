@@ -15,16 +15,16 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..anytime import STEPS, Bounds, Course, Mean, bounds_by, course_of, ensure_means, evidence_on
-from ..anytime.units import Key
 from ..catalogue.study import Catalogue, Study
 from ..compare.pair import key_of
 from ..contracts import Metric, Stage, Trial
 from ..contracts.errors import UsageError
-from ..contracts.estimates import Estimate
+from ..contracts.estimates import Estimate, Key
 from ..engine.ending import Ending, Look
 from ..scoring.score import Scores
+from .betting import STEPS, Bounds, Mean, bounds_by, evidence_on
 from .checks import Check, State, check_estimate, worst
+from .courses import Course, course_of, ensure_means
 from .policy import SHARES, Policy, Rule
 from .selecting import selected
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from ..catalogue.study import STAGE
 from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Stage
+from ..statistics.smallest_effect import PILOT, PLANNED
 from ..store.bulk import batched
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def _count(frame: pl.DataFrame, group: dict[str, Any], counted: str) -> int:
     return frame.filter(*(pl.col(name) == level for name, level in group.items()))[counted].n_unique()
 
 
-PLANNED, PILOT = "planned", "pilot"
 AS_PLANNED = "clusters as planned, each as in the pilot"
 AS_PILOT = "for a run as large as the pilot"
 

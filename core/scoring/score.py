@@ -49,7 +49,6 @@ NAMED = ("key", "trial")
 LOG = logging.getLogger(__name__)
 BYTES = 400
 """Of a row of observations and of what a measure makes of it, as measured."""
-SMALLEST = "smallest-effect"
 UNPROVED = "UNPROVED"
 """The mark of numbers of a run that is not as it was stored."""
 ALPHA = 0.05
@@ -88,8 +87,6 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The reasoning in the subject's answers; only where runs are compared."""
     local: Study | None = None
     """The study with the paths of this machine."""
-    smallest: Callable[[], type[Metric]] | None = None
-    """Load the metric by which power is computed; None if nothing was measured."""
     find_whole: Callable[[], WholeStudy | None] | None = None
     """Return the whole study of a run of a part; None if nothing was measured."""
 
@@ -395,7 +392,6 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         metrics=instrument.metrics,
         options=every,
         rereads=instrument.options.rereads,
-        smallest=partial(catalogue.plugins.load, "metric", SMALLEST),
     )
     return msgspec.structs.replace(measured, find_whole=partial(whole_study, catalogue, measured))
 

@@ -16,11 +16,14 @@ from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate, with_neutral
 from ..contracts.options import build_options
 from ..contracts.words import BASIS, TWICE
-from .planned_units import PLANNED, ComparedUnits, PlannedDesign, compared_units, planned_design
-from .score import ALPHA, SMALLEST, Scores, estimates_frame
+from ..statistics.smallest_effect import PLANNED, SmallestEffectOptions, smallest_effects_of
+from .planned_units import ComparedUnits, PlannedDesign, compared_units, planned_design
+from .score import ALPHA, Scores, estimates_frame
 from .sensitivity_words import heading, in_lines
 
 FEWEST_RESAMPLES = 99
+PLAN = "plan"
+"""Names the assumptions in errors: they are options of `prejudge plan`."""
 STATED = ("spread", "icc", "row_icc")
 ASSUMED = ("pilot", *STATED, "power", "effects")
 """Assumptions about answers that are not yet collected."""
@@ -72,10 +75,8 @@ class Detectable(msgspec.Struct, frozen=True, kw_only=True):
 class _Question(msgspec.Struct, frozen=True, dict=True):
     """The results of one metric."""
 
-    smallest: Metric
     found: ComparedUnits
-    options: Any
-    """Of `smallest`."""
+    options: SmallestEffectOptions
     places: list[Estimate]
 
     @cached_property
@@ -84,7 +85,7 @@ class _Question(msgspec.Struct, frozen=True, dict=True):
         return self._effects()
 
     def _effects(self, **otherwise: Any) -> list[Estimate]:
-        effects = self.smallest.compute(self.found.units, msgspec.structs.replace(self.options, **otherwise))
+        effects = smallest_effects_of(self.found.units, msgspec.structs.replace(self.options, **otherwise))
         return [self._noted(effect) for effect in _shown(self.places, effects)]
 
     def _noted(self, effect: Estimate) -> Estimate:
@@ -152,17 +153,16 @@ def _ensure_fits(study: Study, pilot: Scores | None) -> None:
 def _questions(
     catalogue: Catalogue, instrument: Instrument, assumed: Assumed, levels: dict[str, float]
 ) -> Iterator[tuple[str, _Question]]:
-    smallest: Metric = catalogue.plugins.load("metric", SMALLEST)()
     stated = {name: getattr(assumed, name) for name in (*STATED, "power")}
     stated["effects"] = dict(assumed.effects)
     design = planned_design(instrument.stages(), assumed.pilot)
     for name, (metric, own) in instrument.metrics.items():
-        options = build_options(SMALLEST, smallest.options, {**stated, "alpha": levels[name]})
+        options = build_options(PLAN, SmallestEffectOptions, {**stated, "alpha": levels[name]})
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             if (found := compared_units(metric, own, design)) is not None:
                 known = _estimates(metric, own, design, name)
                 places = known if found.designed else with_neutral(metric.headline(known)) or known
-                yield name, _Question(smallest, found, options, places)
+                yield name, _Question(found, options, places)
 
 
 def _estimates(metric: Metric, options: Any, design: PlannedDesign, name: str) -> list[Estimate]:

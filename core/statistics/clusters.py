@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -34,7 +35,7 @@ class Way(msgspec.Struct, frozen=True):
         return len(self.names) == 1
 
 
-def ways_of(codes: Mapping[str, NDArray[np.int64]], strata: NDArray[np.int64]) -> tuple[Way, ...]:
+def ways_of(codes: Mapping[str, Codes], strata: Codes) -> tuple[Way, ...]:
     """Return the clusters of each of these columns, and those of their intersections.
 
     Args:

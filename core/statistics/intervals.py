@@ -21,12 +21,18 @@ import numpy.typing as npt
 from scipy import special
 
 
-class _Stats:
+class _Lazy:
+    """A module that is imported at its first use."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("scipy.stats"), name)
+        return getattr(import_module(self._name), name)
 
 
-stats: Any = _Stats()
+stats: Any = _Lazy("scipy.stats")
+_optimize: Any = _Lazy("scipy.optimize")
 
 
 def normal_cdf(x: Any) -> Any:
@@ -278,38 +284,8 @@ def exact_interval(hits: int, n: int, level: float) -> Ends:
 
 
 def _root(f: Callable[[float], float]) -> float:
-    """Return where a monotone function crosses 0 between 0 and 1, by the steps of `scipy.optimize.brentq`.
-
-    The same steps end at the same number; the import of `scipy.optimize` takes longer than the intervals of a study.
-    Source: Brent (1973), chapter 4.
-    """
-    before, now, far = 0.0, 1.0, 0.0
-    f_before, f_now, f_far = f(before), f(now), 0.0
-    step_before = step = 0.0
-    while True:
-        if f_before * f_now < 0:
-            far, f_far, step_before, step = before, f_before, now - before, now - before
-        if abs(f_far) < abs(f_now):
-            before, now, far = now, far, now
-            f_before, f_now, f_far = f_now, f_far, f_now
-        least, half = (CLOSE + SHARE_ROUNDING * abs(now)) / 2, (far - now) / 2
-        if f_now == 0 or abs(half) < least:
-            return now
-        most = min(abs(step_before), 3 * abs(half) - least) if abs(step_before) > least else 0.0
-        tried = _secant((before, now, far), (f_before, f_now, f_far)) if abs(f_now) < abs(f_before) else math.inf
-        step_before, step = (step, tried) if 2 * abs(tried) < most else (half, half)
-        before, f_before = now, f_now
-        now += step if abs(step) > least else math.copysign(least, half)
-        f_now = f(now)
-
-
-def _secant(x: tuple[float, float, float], f: tuple[float, float, float]) -> float:
-    """Return the step from the second point that a line, or a curve through all three, suggests."""
-    (before, now, far), (f_before, f_now, f_far) = x, f
-    if before == far:
-        return -f_now * (now - before) / (f_now - f_before)
-    one, other = (f_before - f_now) / (before - now), (f_far - f_now) / (far - now)
-    return -f_now * (f_far * other - f_before * one) / (other * one * (f_far - f_before))
+    """Return where a monotone function crosses 0 between 0 and 1."""
+    return float(_optimize.brentq(f, 0.0, 1.0, xtol=CLOSE, rtol=SHARE_ROUNDING))
 
 
 def wilson_interval(hits: float, n: float, level: float) -> Ends:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.clusters import Way, ways_of
 from .columns import Rows
 from .shelf import Index
 
@@ -35,22 +34,11 @@ def offered(index: Index, rows: Rows, declared: Sequence[str]) -> tuple[list[str
     return [*usual, *(name for name in others if name not in usual)], usual
 
 
-def clusters_of(index: Index, rows: Rows, strata: NDArray[np.int64], names: Sequence[str]) -> tuple[Way, ...]:
-    """Return the clusters of each of these columns, and those of their intersections.
-
-    Args:
-        index: Of the run.
-        rows: That the sample is drawn from.
-        strata: Shape (rows,), the stratum of each.
-        names: Columns, `PROMPT` among them or not.
-    """
-    return ways_of({name: _codes(index, rows, name) for name in names[:MOST_WAYS]}, strata)
-
-
-def _codes(index: Index, rows: Rows, name: str) -> NDArray[np.int64]:
+def codes_of(index: Index, rows: Rows, name: str) -> NDArray[np.int64]:
+    """Return the cluster of each row, from 0."""
     values = index.asked.numbers if name == PROMPT else index.columns[name].own
     return np.asarray(np.unique(np.asarray(values[rows]), return_inverse=True)[1], dtype=np.int64)
 
 
 def _number(index: Index, rows: Rows, name: str) -> int:
-    return int(_codes(index, rows, name).max()) + 1 if len(rows) else 0
+    return int(codes_of(index, rows, name).max()) + 1 if len(rows) else 0

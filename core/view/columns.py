@@ -24,10 +24,6 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 Filters = Mapping[str, tuple[str, ...]]
 """Levels by column: a row fits if it has, in each column, one of the levels."""
-NOTHING = ""
-"""The word of a missing value."""
-EMPTY = '""'
-"""The word of an empty text."""
 
 
 class Column(msgspec.Struct, frozen=True, dict=True):

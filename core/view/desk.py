@@ -9,20 +9,20 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from ..annotation.design import Design
+from ..annotation.matrix import matrix_of, share_by_matrix
+from ..annotation.results import agreement_of, sample_results
+from ..annotation.samples import Sample, ensure_person, sample_of, samples_in
+from ..annotation.shares import LEVEL
+from ..annotation.sheets import completed, labels_frame
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..report.export import encode
 from ..report.pictures import kind_of
-from ..statistics.labelled import rogan_gladen
 from ..store import list_runs
 from .answering import Pages, html
-from .corrected import LEVEL
 from .drawing import drawn, form
-from .judged import agreed, judge
-from .labels import Sample, ensure_person, sample_of, samples_in
 from .room import Room
-from .sampling import Design
-from .sheets import completed, labels_frame
-from .urls import number
+from .urls import View, number
 
 
 def label_pages(samples: Path) -> Pages:
@@ -88,7 +88,7 @@ def sample_pages(samples: Path, *, alone: bool = False) -> Pages:
         if not sample.is_drawn:
             labels, sheet = sample.labels(), sample.sheet
             people = {by: len(own) for by, own in labels.items()}
-            alpha = agreed(sheet.labels, [one.item for one in sheet.items], labels)
+            alpha = agreement_of(sheet.labels, [item.item for item in sheet.items], labels)
             return html("sheet.html", title=title, sample=sample, sheet=sheet, people=people, agreement=alpha)
         asked = request.query_params
         other, problem = None, ""
@@ -104,7 +104,8 @@ def sample_pages(samples: Path, *, alone: bool = False) -> Pages:
             design=sample.design,
             there=room is not None and any(run.name == sample.design.run for run in list_runs(room.store)),
             sheet=sample.sheet,
-            judged=judge(sample),
+            judged=sample_results(sample),
+            query=_query(sample.design),
             asked=dict(asked),
             other=other,
             problem=problem,
@@ -154,5 +155,10 @@ def _elsewhere(design: Design, label: str, sensitivity: tuple[int, int], specifi
     """Return the share by the verdict, corrected by an error matrix from elsewhere."""
     if label not in {stratum.verdict for stratum in design.strata}:
         raise UnknownNameError("verdict", label, [stratum.verdict for stratum in design.strata])
-    share = sum(s.size for s in design.strata if s.verdict == label) / design.population
-    return rogan_gladen(share, design.population, sensitivity, specificity, LEVEL)
+    hits = sum(stratum.size for stratum in design.strata if stratum.verdict == label)
+    return share_by_matrix(hits, design.population, matrix_of(label, sensitivity, specificity), LEVEL)
+
+
+def _query(design: Design) -> str:
+    """Return the query of the answers that a sample was drawn from."""
+    return View(filters=design.filters, words=design.words, where=design.where).query

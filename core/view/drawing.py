@@ -8,14 +8,14 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from ..annotation.drawing import MOST_VERDICTS
 from ..store import get_run
 from .answering import html, ready
 from .clusters import MOST_WAYS, offered
 from .columns import Column
 from .room import Room
-from .sampling import MOST_VERDICTS
+from .sampling import Wanted, draw_sample
 from .shelf import Index
-from .taking import Wanted, draw_sample
 from .urls import number, read_view
 
 USUAL = 200

@@ -11,9 +11,9 @@ from typing import Any
 
 import jinja2
 
+from ..annotation.levels import EMPTY, NOTHING
 from ..report.render import environment_of
 from ..report.text import label
-from .columns import EMPTY, NOTHING
 from .urls import WHERE, run_url
 
 MOST_CHARACTERS = 1_000_000

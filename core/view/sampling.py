@@ -1,182 +1,152 @@
-"""A random sample of a run's answers to be labelled: by cell and by verdict, with the chance of each to be drawn."""
+"""Draw a sample of a run's answers and write it, with or without a browser."""
 
 from __future__ import annotations
 
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from ..annotation.design import Design, Drawn, Item, Sheet
+from ..annotation.drawing import Draw, Levels, Population, draw, new_sample
+from ..annotation.samples import Sample, write_sample
 from ..contracts.errors import UsageError
-from ..statistics.clusters import Way
+from ..contracts.records import Classify
+from ..store import RunRow
+from .build import reader_of
+from .clusters import MOST_WAYS, codes_of, offered
 from .columns import Column, Rows
+from .exchanges import Shown, shown
+from .room import Room
 from .shelf import Index
+from .urls import View
 
-MOST_VERDICTS = 20
-MOST_STRATA = 400
-MOST_ITEMS = 5_000
-LEAST = 2
-"""Answers of every stratum that are drawn, if it has as many."""
+JUDGES = ("judge", "sentiment", "toxicity")
 
 
-class Stratum(msgspec.Struct, frozen=True):
-    """The answers of one cell with one verdict."""
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sample to draw."""
 
-    cell: dict[str, str]
-    """Levels by column."""
     verdict: str
-    size: int
-    drawn: int
-    mean: float | None = None
-    """Of the verdicts, where they are numbers."""
-
-
-class Drawn(msgspec.Struct, frozen=True):
-    """A drawn answer."""
-
-    item: str
-    """Random: it says nothing of what it names."""
-    row: int
-    trial: str
-    key: str
-    stratum: int
-    probability: float
-    value: float | None = None
-    """The verdict, where it is a number."""
-    factors: dict[str, Any] = {}
-
-
-class Design(msgspec.Struct, frozen=True, kw_only=True):
-    """How a sample was drawn. Who labels does not see it."""
-
-    sample: str
-    run: str
-    head: str
-    query: str
-    """The filters of the answers that it was drawn from."""
-    verdict: str
-    """The column whose levels are judged by the labels."""
-    cells: tuple[str, ...]
-    seed: int
-    drawn: float
-    population: int
-    strata: tuple[Stratum, ...]
-    items: tuple[Drawn, ...]
-    ways: tuple[Way, ...] = ()
-    """Clusters of the answers; none: intervals are for the answers of the run."""
-
-
-class Item(msgspec.Struct, frozen=True):
-    """What is shown of an answer to those who label."""
-
-    item: str
-    asked: tuple[tuple[str, str], ...]
-    said: str | None
-    """None: the answer is not shown, since it is the verdict itself."""
-    images: tuple[str, ...] = ()
-    """sha256 of each."""
-
-
-class Sheet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What those who label see: no model, no run, no verdict."""
-
-    sample: str
-    question: str
+    """The outcome whose levels people check."""
     labels: tuple[str, ...]
-    seed: int
-    """Of the order in which each person sees the items."""
-    items: tuple[Item, ...]
-    column: str = ""
-    """Of a sheet: the column that people fill in."""
+    n: int
+    cells: tuple[str, ...] = ()
+    """Factors within whose levels it is drawn."""
+    ways: tuple[str, ...] | None = None
+    """Columns that make clusters; None: those of the study's measures."""
+    question: str = ""
+    seen: str = ""
+    """`answer` or `request`; empty: as the stage needs."""
+    seed: int = 0
+    """0: any."""
+    view: View = View()
+    """The answers to draw from."""
 
 
-def strata_of(index: Index, rows: Rows, verdict: str, cells: Sequence[str]) -> tuple[list[Stratum], np.ndarray]:
-    """Return the strata, none drawn yet, and the stratum of each row.
+def draw_sample(room: Room, run: RunRow, samples: Path, wanted: Wanted) -> Sample:
+    """Draw a sample and write it.
 
     Raises:
-        UsageError: a column has no levels that can be listed, or there are too many strata.
+        UsageError: a column has no levels, nothing fits, or there are not two labels.
     """
-    columns = [_listed(index, name) for name in (*cells, verdict)]
-    if len(columns[-1].levels) > MOST_VERDICTS:
-        raise UsageError(
-            f"{verdict!r} has {len(columns[-1].levels):,} levels; a verdict that is labelled has at most "
-            f"{MOST_VERDICTS}. Choose another column.",
-            code="annotation.verdict",
-        )
-    combined = np.zeros(len(rows), dtype=np.int64)
-    for column in columns:
-        assert column.codes is not None
-        _, combined = np.unique(
-            combined * max(len(column.levels), 1) + column.codes[rows].astype(np.int64), return_inverse=True
-        )
-    _, first, sizes = np.unique(combined, return_index=True, return_counts=True)
-    if len(sizes) > MOST_STRATA:
-        raise UsageError(
-            f"{len(sizes):,} strata are too many ({MOST_STRATA} at most). Choose fewer cells.", code="annotation.strata"
-        )
-    found = []
-    for place, size in zip(first, sizes, strict=True):
-        words = [column.word(int(rows[place])) or "" for column in columns]
-        found.append(Stratum(dict(zip(cells, words, strict=False)), words[-1], int(size), 0))
-    if (numbers := numbers_of(columns[-1])) is not None:
-        own = [numbers[rows[combined == place]] for place in range(len(found))]
-        means = [float(values.mean()) if np.isfinite(values).all() else None for values in own]
-        found = [msgspec.structs.replace(one, mean=mean) for one, mean in zip(found, means, strict=True)]
-    return found, combined
+    if len(wanted.labels) < 2:
+        raise UsageError("A question needs two labels or more, one a line.", code="annotation.labels")
+    index, view = room.shelf.wait(run), wanted.view
+    rows = index.find(view.filters, view.words, view.where).rows
+    ways = room.clusters(run, index) if wanted.ways is None else wanted.ways
+    population = _population(index, rows, wanted, ways)
+    wanted = msgspec.structs.replace(wanted, seed=wanted.seed or secrets.randbelow(2**31))
+    sample = draw(population, wanted.n, wanted.seed)
+    answers = shown(room.store, run, index, [int(rows[chosen.place]) for chosen in sample.chosen])
+    design = _design(run, wanted, population, sample, answers)
+    sheet = _sheet(design, wanted, answers, _judging(room, run))
+    return write_sample(samples, design, sheet, room.store.blob)
 
 
-def numbers_of(column: Column) -> np.ndarray | None:
+def _population(index: Index, rows: Rows, wanted: Wanted, ways: Sequence[str]) -> Population:
+    names = [name for name in offered(index, rows, ways)[0] if name in ways][:MOST_WAYS]
+    return Population(
+        _levels(index, rows, wanted.verdict),
+        tuple(_levels(index, rows, name) for name in wanted.cells),
+        {name: codes_of(index, rows, name) for name in names},
+    )
+
+
+def _levels(index: Index, rows: Rows, name: str) -> Levels:
+    if name not in index.columns or (codes := index.columns[name].codes) is None:
+        raise UsageError(f"{name!r} has no levels that can be listed. Choose another.", code="annotation.column")
+    column = index.columns[name]
+    numbers = _numbers_of(column)
+    return Levels(name, column.levels, np.asarray(codes[rows]), None if numbers is None else numbers[rows])
+
+
+def _numbers_of(column: Column) -> np.ndarray | None:
     """Return the number of each row, NaN where it is missing; None if the levels are no numbers."""
     if column.values is not None:
         return column.values
     try:
-        known = np.array([float(word) if word else np.nan for word in column.levels])
+        numbers = np.array([float(word) if word else np.nan for word in column.levels])
     except ValueError:
         return None
-    return known[column.codes] if len(known) and np.isfinite(known).any() else None
+    return numbers[column.codes] if len(numbers) and np.isfinite(numbers).any() else None
 
 
-def _listed(index: Index, name: str) -> Column:
-    if name not in index.columns or index.columns[name].codes is None:
-        raise UsageError(f"{name!r} has no levels that can be listed. Choose another.", code="annotation.column")
-    return index.columns[name]
-
-
-def allocated(sizes: Sequence[int], n: int) -> list[int]:
-    """Return how many are drawn of each stratum: by the root of its size, so that rare verdicts are seen too."""
-    roots = np.sqrt(np.asarray(sizes, dtype=np.float64))
-    wanted = np.rint(n * roots / roots.sum()) if len(sizes) else roots
-    return [int(min(size, max(LEAST, own))) for size, own in zip(sizes, wanted, strict=True)]
-
-
-def draw(
-    index: Index, rows: Rows, verdict: str, cells: Sequence[str], n: int, seed: int
-) -> tuple[list[Stratum], list[tuple[int, int, float]]]:
-    """Return the strata, and (row, stratum, probability) of each drawn answer in a random order.
-
-    Raises:
-        UsageError: nothing can be drawn, or too much.
-    """
-    if not len(rows) or not 0 < n <= MOST_ITEMS:
-        raise UsageError(
-            f"{n:,} of {len(rows):,} answers cannot be drawn. Draw 1 to {MOST_ITEMS:,} of those that fit.",
-            code="annotation.size",
+def _design(run: RunRow, wanted: Wanted, population: Population, sample: Draw, answers: Sequence[Shown]) -> Design:
+    numbers = population.verdict.numbers
+    items = [
+        Drawn(
+            secrets.token_hex(5),
+            answer.row,
+            answer.trial,
+            answer.key,
+            chosen.stratum,
+            chosen.probability,
+            float(numbers[chosen.place]) if numbers is not None and np.isfinite(numbers[chosen.place]) else None,
+            answer.factors,
         )
-    strata, codes = strata_of(index, rows, verdict, cells)
-    random = np.random.default_rng(seed)
-    drawn: list[tuple[int, int, float]] = []
-    made = []
-    for number, (stratum, own) in enumerate(zip(strata, allocated([s.size for s in strata], n), strict=True)):
-        chosen = random.choice(rows[codes == number], own, replace=False)
-        drawn += [(int(row), number, own / stratum.size) for row in chosen]
-        made.append(msgspec.structs.replace(stratum, drawn=own))
-    order = random.permutation(len(drawn))
-    return made, [drawn[place] for place in order]
+        for chosen, answer in zip(sample.chosen, answers, strict=True)
+    ]
+    return Design(
+        sample=new_sample(),
+        run=run.name,
+        head=(run.head or b"").hex(),
+        filters=dict(wanted.view.filters),
+        words=wanted.view.words,
+        where=wanted.view.where,
+        verdict=wanted.verdict,
+        cells=wanted.cells,
+        seed=wanted.seed,
+        drawn=time.time(),
+        population=len(population.verdict.codes),
+        strata=sample.strata,
+        items=tuple(items),
+        ways=sample.ways,
+    )
 
 
-def new_sample() -> str:
-    """Return the name of a new sample."""
-    return f"{time.strftime('%Y%m%d', time.gmtime())}-{secrets.token_hex(3)}"
+def _sheet(design: Design, wanted: Wanted, answers: Sequence[Shown], judging: set[str]) -> Sheet:
+    return Sheet(
+        sample=design.sample,
+        question=wanted.question.strip()[:2000] or "Which label fits the answer?",
+        labels=wanted.labels,
+        seed=design.seed,
+        items=tuple(
+            _item(drawn.item, answer, wanted.seen or ("request" if answer.stage in judging else "answer"))
+            for drawn, answer in zip(design.items, answers, strict=True)
+        ),
+    )
+
+
+def _item(name: str, answer: Shown, seen: str) -> Item:
+    images = tuple(dict.fromkeys(sha256 for _, sha256 in answer.images))
+    return Item(name, answer.asked, answer.words if seen == "answer" else None, images)
+
+
+def _judging(room: Room, run: RunRow) -> set[str]:
+    """Return the stages whose answers are verdicts: those of a judge or classifier."""
+    stages = reader_of(room.catalogue, run).stages
+    return {name for name, stage in stages.items() if stage.role in JUDGES or stage.operation is Classify}

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .columns import EMPTY, NOTHING, Codes, Column, Kind, Role, marks_of
+from ..annotation.levels import NOTHING, as_words
+from .columns import Codes, Column, Kind, Role, marks_of
 
 MOST_LEVELS = 20_000
 """Levels of a column that are listed; a column with more has digests, by which a level is found that one knows."""
@@ -48,7 +49,7 @@ class Writer:
         self._fractions |= part.dtype.is_float()
         self._numeric = self._numeric and numeric
         self._height += len(part)
-        words = worded(part)
+        words = as_words(part)
         self._put("marks", marks_of(words))
         values = part.cast(pl.Float64) if numeric else pl.Series([None] * len(part), dtype=pl.Float64)
         self._put("values", values.to_numpy().astype(np.float64))
@@ -103,17 +104,6 @@ class Writer:
 
     def _save(self, kind: str, values: NDArray[Any]) -> None:
         np.save(self._paths[kind].with_suffix(".npy"), values)
-
-
-def worded(part: pl.Series) -> pl.Series:
-    """Return the values as words: texts as they are, `""` for an empty one, nothing for a missing one."""
-    if part.dtype == pl.Null:
-        return pl.Series([NOTHING] * len(part), dtype=pl.String)
-    if part.dtype == pl.String:
-        part = part.replace("", EMPTY)
-    elif part.dtype.is_nested() or part.dtype == pl.Binary:
-        part = pl.Series([None if value is None else repr(value) for value in part], dtype=pl.String)
-    return part.cast(pl.String).fill_null(NOTHING)
 
 
 def read_column(folder: Path, number: int, described: Described) -> Column:

@@ -1,1 +1,1 @@
-"""Measures for any study: contrasts, paired differences, ranks, smallest effects."""
+"""Measures for any study: contrasts, paired differences, ranks."""

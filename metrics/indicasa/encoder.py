@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.contracts.estimates import Estimate
+from ...core.statistics.error_matrix import draw_rates, true_shares
 from ...core.statistics.estimates import undefined
 from ...core.statistics.intervals import Array, Flags
 from .measures import IndiCASAMetricOptions
@@ -19,6 +20,7 @@ from .scores import bias_score, folded, hits_of, mean_of
 
 SHARE, BIAS = "stereotype_probability_corrected", "bias_score_corrected"
 INTERVAL = "Rogan-Gladen, Beta draws of the share and of the encoder's confusion"
+JEFFREYS = 0.5
 TOGETHER = f"{INTERVAL}; mean of the categories' at a level that holds for all (Bonferroni)"
 UNABLE = "on held-out sentences the encoder is no better than chance for"
 NOT_GIVEN = "no scored prompt, or no confusion of the encoder, for"
@@ -54,19 +56,20 @@ class Corrected(NamedTuple):
 
 def correct_share(hits: int, n: int, errors: Errors, rng: np.random.Generator, draws: int) -> Corrected:
     """Return the corrected share of `hits` among `n`; draws with an encoder at chance may be any share."""
-    seen = rng.beta(hits + 0.5, n - hits + 0.5, draws)
-    found = rng.beta(errors.ss + 0.5, errors.sa + 0.5, draws)
-    spared = rng.beta(errors.aa + 0.5, errors.as_ + 0.5, draws)
-    true, able = _invert(seen, found, spared)
-    observed = (hits / n, errors.ss / (errors.ss + errors.sa), errors.aa / (errors.as_ + errors.aa))
-    point, usable = _invert(*map(np.array, observed))
-    return Corrected(float(point) if usable else None, np.where(able, true, 0.0), np.where(able, true, 1.0))
+    # The class that is drawn first comes first, so that draws stay those of a Beta distribution.
+    shares = draw_rates(np.array([[hits, n - hits]]), JEFFREYS, rng, draws)[:, 0]
+    stereotypes = draw_rates(np.array([[errors.ss, errors.sa]]), JEFFREYS, rng, draws)
+    anti_stereotypes = draw_rates(np.array([[errors.aa, errors.as_]]), JEFFREYS, rng, draws)[..., ::-1]
+    true, able = _corrected(shares, np.concatenate([stereotypes, anti_stereotypes], axis=1))
+    counts = np.array([[errors.ss, errors.sa], [errors.as_, errors.aa]], dtype=np.float64)
+    share, usable = _corrected(np.array([hits, n - hits]) / n, counts / counts.sum(axis=1, keepdims=True))
+    return Corrected(float(share) if usable else None, np.where(able, true, 0.0), np.where(able, true, 1.0))
 
 
-def _invert(seen: Array, found: Array, spared: Array) -> tuple[Array, Flags]:
-    better: Array = found + spared - 1
-    able: Flags = better > 1e-9
-    return (seen + spared - 1) / np.where(able, better, 1.0), able
+def _corrected(shares: Array, rates: Array) -> tuple[Array, Flags]:
+    """Return the share of stereotypes, and where the encoder is better than chance."""
+    able: Flags = rates[..., 0, 0] + rates[..., 1, 1] - 1 > 1e-9
+    return true_shares(shares, np.where(able[..., None, None], rates, np.eye(2)))[..., 0], able
 
 
 def corrected(

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from prejudge.core.statistics.smallest_effect import SmallestEffectOptions, smallest_effects_of
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
-from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
 from prejudge.metrics.subtle.metric import Subtle, SubtleMetricOptions
 
 from .dora.frames import study
@@ -17,7 +17,7 @@ from .dora.frames import study
 
 def effects(designs, **stated):
     frame = designs.with_columns(role=pl.lit("planned"))
-    return SmallestEffect().compute(frame, SmallestEffectOptions(**stated))
+    return smallest_effects_of(frame, SmallestEffectOptions(**stated))
 
 
 @pytest.fixture

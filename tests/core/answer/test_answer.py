@@ -24,7 +24,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.scoring.whole_study import WholeStudy
 from prejudge.core.statistics.power import Design, minimum_detectable_effect
 
-NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None, whole=None)
+NO_POWER = SimpleNamespace(estimates={}, metrics={}, whole=None)
 """Scores whose metric states no units."""
 IDENTIFIER = re.compile(r"\b[a-z0-9]+_[a-z0-9_]+\b")
 

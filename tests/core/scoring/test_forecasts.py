@@ -21,7 +21,7 @@ from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
 from prejudge.core.gate.judge import judge
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.gate.words import junit
-from prejudge.metrics.general.smallest_effect import SmallestEffect, SmallestEffectOptions
+from prejudge.core.statistics.smallest_effect import SmallestEffectOptions, smallest_effects_of
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 PILOTS = 20
@@ -80,7 +80,7 @@ def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_find(study, metric,
     for seed in range(500, 500 + PILOTS):
         pilot, _ = asked(study, metric, name, seed, seed=seed, **quick, **part)
         units = pl.concat([blank, pilot.with_columns(role=pl.lit("pilot"))], how="diagonal_relaxed")
-        effects = {e.metric: e for e in reversed(SmallestEffect().compute(units, SmallestEffectOptions()))}
+        effects = {e.metric: e for e in reversed(smallest_effects_of(units, SmallestEffectOptions()))}
         for measure in measures:
             ratios[measure].append(effects[measure].value / finds[measure])
             inside += effects[measure].low <= finds[measure] <= effects[measure].high

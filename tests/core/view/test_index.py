@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from prejudge.core.annotation.levels import as_words
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
@@ -140,7 +141,7 @@ def test_column_tells_levels_apart(tmp_path, monkeypatch, values, kind):
     if kind != "marks":
         counts = dict(find({"x": column}, {}).facets[0].counts)
         assert sum(counts.values()) == len(values) and counts[""] == sum(value is None for value in values)
-    words = writing.worded(pl.Series(values)).to_list()
+    words = as_words(pl.Series(values)).to_list()
     assert column.matching([words[0]] if kind != "numbers" else [column.word(0)])[0]
 
 

@@ -12,14 +12,15 @@ import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from prejudge.core.annotation.drawing import Levels, Population, allocated, draw
+from prejudge.core.annotation.results import sample_results
+from prejudge.core.annotation.samples import Label, samples_in
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import UnknownNameError, UsageError
 from prejudge.core.view.app import application
 from prejudge.core.view.desk import label_pages, sample_pages
-from prejudge.core.view.judged import judge
-from prejudge.core.view.labels import Label, samples_in
-from prejudge.core.view.sampling import allocated, draw
 from prejudge.core.view.urls import run_url
+from prejudge.testing import raises_code
 
 FORM = {
     "question": "What is it?",
@@ -60,18 +61,17 @@ def test_sample_is_drawn_by_stratum_with_its_chances(sample, room, store):
     assert allocated([10_000, 100, 1], 50) == [45, 5, 1]
 
 
-def test_seed_draws_the_same_again_and_every_answer_alike(room, answered):
-    index = room.shelf.wait(answered(n=40))
-    rows, seen = np.arange(40), np.zeros(40)
-    assert draw(index, rows, "status", [], 8, 3) == draw(index, rows, "status", [], 8, 3)
+def test_seed_draws_the_same_again_and_every_answer_alike():
+    answers, seen = Population(Levels("status", ("ok", "unreadable"), np.arange(40) % 4 // 3)), np.zeros(40)
+    assert draw(answers, 8, 3) == draw(answers, 8, 3) != draw(answers, 8, 4)
     for seed in range(600):
-        strata, drawn = draw(index, rows, "status", [], 8, seed)
-        for row, _, probability in drawn:
-            seen[row] += 1 / probability
+        for chosen in draw(answers, 8, seed).chosen:
+            seen[chosen.place] += 1 / chosen.probability
     assert abs(seen / 600 - 1).max() < 0.4  # inverse chances weigh every answer once
-    with pytest.raises(UsageError) as error:
-        draw(index, rows, "number", [], 8, 0)
-    assert error.value.code == "annotation.verdict"
+    with raises_code(UsageError, "annotation.verdict"):
+        draw(Population(Levels("number", tuple(map(str, range(40))), np.arange(40))), 8, 0)
+    with raises_code(UsageError, "annotation.size"):
+        draw(answers, 0, 0)
 
 
 def label_all(client, sample, by, choose, most=10_000):
@@ -117,7 +117,7 @@ def test_results_are_recomputed_from_the_files(sample, desk):
     for by in ("Ana", "Bo"):
         for item in (sample.sheet.items[place].item for place in sample.order(by)):
             sample.add(by, item, truth[item])
-    found = judge(sample)
+    found = sample_results(sample)
     rows = pl.DataFrame(
         [{"w": 1 / o.probability, "v": right[o.item], "t": truth[o.item], "s": o.stratum} for o in sample.design.items]
     )
@@ -125,18 +125,18 @@ def test_results_are_recomputed_from_the_files(sample, desk):
     for row in found.shares:
         if not row.group:
             expected = rows.filter(pl.col("t") == row.label)["w"].sum() / 400
-            assert row.share.value == pytest.approx(expected)
-            assert row.share.low <= expected <= row.share.high
+            assert row.rate.value == pytest.approx(expected)
+            assert row.rate.low <= expected <= row.rate.high
     ok = rows.filter(pl.col("v") == "ok")
     assert found.matrix["ok"]["other"].value == pytest.approx(ok.filter(pl.col("t") == "other")["w"].sum() / 300)
     assert found.sensitivity["ok"].value == 1
-    assert {row.label: row.share.raw for row in found.shares if not row.group} == {
+    assert {row.label: row.raw for row in found.shares if not row.group} == {
         "ok": 0.75,
         "unreadable": 0.25,
         "other": None,
     }
     (difference,) = [row for row in found.differences if row.label == "other"]
-    even, odd = (row.share.value for row in found.shares if row.label == "other" and row.group)
+    even, odd = (row.rate.value for row in found.shares if row.label == "other" and row.group)
     assert difference.rate.value == pytest.approx(even - odd)
     page = desk.get(f"/sample/{sample.folder.name}?label=ok&right=90&positives=100&clear=95&negatives=100")
     assert page.status_code == 200 and "Corrected share of ok" in page.text
@@ -147,7 +147,7 @@ def test_results_are_recomputed_from_the_files(sample, desk):
 def test_chosen_answers_correct_nothing(sample, desk):
     last = sample.sheet.items[sample.order("Ana")[-1]].item
     sample.add("Ana", last, "ok")
-    found = judge(sample)
+    found = sample_results(sample)
     assert not found.shares and "drawn at random" in found.problem
     page = desk.get(f"/sample/{sample.folder.name}")
     assert page.status_code == 200 and "drawn at random" in page.text

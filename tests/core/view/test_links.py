@@ -10,12 +10,12 @@ import pytest
 from hostile import HOSTILE
 from starlette.testclient import TestClient
 
+from prejudge.core.annotation.samples import samples_in
+from prejudge.core.annotation.sheets import sample_of_sheet
 from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import score
 from prejudge.core.view.app import application
 from prejudge.core.view.desk import label_pages, sample_pages
-from prejudge.core.view.labels import samples_in
-from prejudge.core.view.sheets import sample_of_sheet
 from prejudge.core.view.urls import run_url
 
 LEADS = re.compile(r"\s(?:href|src)=\"([^\"]*)\"|\sdata-answers=\"([^\"]*)\"|\ssrcset=\"([^\" ]+)")

@@ -11,11 +11,11 @@ pytest.importorskip("starlette")
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from prejudge.core.annotation.samples import samples_in
+from prejudge.core.annotation.sheets import sample_of_sheet
 from prejudge.core.contracts.errors import UsageError
 from prejudge.core.view.app import application
 from prejudge.core.view.desk import sample_pages
-from prejudge.core.view.labels import samples_in
-from prejudge.core.view.sheets import sample_of_sheet
 from prejudge.probes.bistereo.command import tuples
 from prejudge.probes.bistereo.tuples_sheet import draft_rows, read_sheets, sheet_text
 

@@ -9,14 +9,14 @@ pytest.importorskip("starlette")
 import numpy as np
 from starlette.testclient import TestClient
 
+from prejudge.core.annotation.results import sample_results
+from prejudge.core.annotation.samples import samples_in
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.engine.observations import stack
 from prejudge.core.store import list_runs
 from prejudge.core.view.app import application
 from prejudge.core.view.desk import sample_pages
-from prejudge.core.view.judged import judge
-from prejudge.core.view.labels import samples_in
 from prejudge.core.view.room import Room
 from prejudge.core.view.urls import run_url
 from prejudge.metrics.dora.metric import DoraAssociations, DoraAssociationsOptions
@@ -71,7 +71,7 @@ def test_sample_of_the_judge_corrects_it_and_is_a_sheet_of_the_study(store, tmp_
         for place in sample.order(by):
             item = sample.sheet.items[place].item
             sample.add(by, item, str(truth[item]))
-    judged = judge(sample)
+    judged = sample_results(sample)
     mean = next(row for row in judged.means if not row.group)
     levels = found["levels"]["level"].drop_nulls().to_numpy()
     assert mean.raw == pytest.approx(levels.mean())

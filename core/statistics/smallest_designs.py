@@ -1,0 +1,216 @@
+"""From the planned units of a study and the assumptions about them to designs whose power can be computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..contracts.errors import DataError
+from .components import HIGHEST, LOWEST, MIDDLE, Crossing, Precision, forecast
+from .power import AnyDesign, CrossedDesign, Design, GroupsDesign, RankDesign
+from .smallest_known import Assumptions, answered, codes_of, known_crossed, known_means, known_ranks
+
+WILCOXON, MANN_WHITNEY, KRUSKAL_WALLIS, ANOVA = "wilcoxon", "mann-whitney", "kruskal-wallis", "anova"
+NAMES = {
+    WILCOXON: "Wilcoxon signed-rank",
+    MANN_WHITNEY: "Mann-Whitney",
+    KRUSKAL_WALLIS: "Kruskal-Wallis",
+    ANOVA: "analysis of variance",
+}
+FEW_CLUSTERS = "fewer than two clusters"
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """One test of a measure, as it is planned."""
+
+    design: AnyDesign | None
+    """None if no effect can be computed; `note` then gives the reason."""
+    test: str
+    note: str
+    unit: str = ""
+    """Unit of the effect, if it differs from that of the estimate."""
+    ways: tuple[str, ...] = ()
+    """Facets that cross: that of the design's rows, and that of its columns."""
+    flips: bool = True
+    """Whether the test flips the signs of whole clusters, which needs enough clusters."""
+    ends: tuple[AnyDesign, AnyDesign] | None = None
+    """The same design at the ends of what a pilot lets expect; None without a pilot."""
+
+
+def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
+    """Yield the tests of one measure and group; a crossed design has one for other rows, and one for these.
+
+    Raises:
+        DataError: a test has a name that is not known.
+    """
+    test = units["test"][0]
+    if test not in (None, *NAMES):
+        raise DataError(
+            f"test is {test!r}. Use null for a test of means, or one of {', '.join(map(repr, NAMES))}.",
+            code="data.unknown-value",
+        )
+    if test in (WILCOXON, MANN_WHITNEY):
+        yield _ranks(units, tried, stated, test)
+    elif test in (KRUSKAL_WALLIS, ANOVA):
+        yield _several(units, tried, stated, test)
+    elif units["row"][0] is not None and units["row"].n_unique() > 1:
+        yield from _crossed(units, tried, stated)
+    else:
+        yield _means(units, tried, stated)
+
+
+def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Planned:
+    shape, known = _shape(units), known_means(units, tried, stated)
+    if known.spread is None or shape.clusters < 2:
+        note = FEW_CLUSTERS if shape.clusters < 2 else known.words
+        return Planned(design=None, test="t of clusters", note=note)
+    if found := _forecasts(units, tried):
+        design, *ends = (_means_design(shape, precision) for precision in found)
+        return Planned(design=design, test="t of clusters", note=known.words, ends=(ends[0], ends[1]))
+    design = Design(
+        clusters=shape.clusters,
+        size=shape.size,
+        spread=known.spread,
+        icc=known.icc,
+        unevenness=shape.unevenness,
+        groups=shape.groups,
+    )
+    return Planned(design=design, test="t of clusters", note=known.words)
+
+
+def _means_design(shape: _Shape, precision: Precision) -> Design:
+    """Return a design of this precision: one value per cluster, which is all that a test of clusters sees."""
+    spread = math.sqrt(precision.columns * shape.clusters / shape.groups)
+    return Design(clusters=shape.clusters, spread=spread, groups=shape.groups)
+
+
+def _forecasts(units: pl.DataFrame, tried: pl.DataFrame | None) -> list[Precision]:
+    """Return what a pilot lets expect of these units: the value, and the ends of its range; nothing without a pilot."""
+    if tried is None or (rows := answered(tried)).is_empty():
+        return []
+    if "row" in units.columns and units["row"][0] is not None and rows["row"].null_count():
+        return []
+    return forecast(rows["value"].to_numpy(), _crossing(rows), _crossing(units), (MIDDLE, LOWEST, HIGHEST))
+
+
+def _crossing(units: pl.DataFrame) -> Crossing:
+    crossed = units["row"][0] is not None and units["row"].n_unique() > 1
+    rows = codes_of(units, "row") if crossed else None
+    # The side that is added comes first.
+    return Crossing(sides=codes_of(units, "sign", descending=True), columns=codes_of(units, "cluster"), rows=rows)
+
+
+def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
+    shape, signed = _shape(units), test == WILCOXON
+    unit = "matched-pairs rank-biserial" if signed else "Cliff's delta"
+    known = known_ranks(units, tried, stated, signed=signed)
+    base = Planned(design=None, test=NAMES[test], note=FEW_CLUSTERS, unit=unit, flips=signed)
+    if shape.clusters < 2 or shape.groups != (1 if signed else 2):
+        return base
+    if known.zeros == 1:
+        return msgspec.structs.replace(base, note="all differences of the pilot are 0")
+    design = RankDesign(
+        clusters=shape.clusters,
+        size=shape.size * (1 - known.zeros),
+        icc=known.icc,
+        unevenness=shape.unevenness,
+        groups=1 if signed else 2,
+    )
+    return msgspec.structs.replace(base, design=design, note=known.words)
+
+
+def _several(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
+    sizes = units.group_by("level", "cluster").len().sort("level")
+    clusters = tuple(part.height for part in sizes.partition_by("level", maintain_order=True))
+    base = Planned(design=None, test=NAMES[test], note="", unit="Cohen's f", flips=False)
+    if len(clusters) < 2 or sum(clusters) <= len(clusters):
+        return msgspec.structs.replace(base, note="fewer than two groups, or too few clusters")
+    ranks = test == KRUSKAL_WALLIS
+    known = known_ranks(units, tried, stated, signed=False) if ranks else known_means(units, tried, stated)
+    counts = sizes["len"].to_numpy()
+    mean = float(counts.mean())
+    shape = {"size": mean, "unevenness": float(counts.std()) / mean, "icc": known.icc}
+    words = f"{len(clusters)} groups of {_several_counts(clusters)}"
+    told = ", ".join(filter(None, [words, known.words if ranks else ""]))
+    return msgspec.structs.replace(base, design=GroupsDesign(clusters=clusters, ranks=ranks, **shape), note=told)
+
+
+def _several_counts(clusters: tuple[int, ...]) -> str:
+    low, high = min(clusters), max(clusters)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
+    known = known_crossed(units, tried, stated)
+    row, cluster = units["ways"][0].split(" x ")
+    table = _table(units)
+    if known.spread is None or table is None:
+        note = known.words if known.spread is None else f"fewer than two of {row} or {cluster}"
+        yield Planned(design=None, test=f"t of {row} x {cluster}", note=note, ways=(row, cluster), flips=False)
+        return
+    if found := _forecasts(units, tried):
+        design, *ends = (_crossed_design(table, precision) for precision in found)
+    else:
+        design, ends = table.design(known.spread, known.row_icc, known.icc), []
+    every = Planned(design=design, test=f"t of {row} x {cluster}", note=known.words, ways=(row, cluster), flips=False)
+    yield msgspec.structs.replace(every, ends=(ends[0], ends[1])) if ends else every
+    if (fixed := design.rows_fixed) is not None:
+        yield Planned(design=fixed, test=f"t of {cluster}, for these values of {row} alone", note="")
+
+
+class _Table(msgspec.Struct, frozen=True):
+    """Size of a crossed design."""
+
+    rows: int
+    columns: int
+    """On the smaller side, both."""
+    fill: float
+    groups: int
+
+    def design(self, spread: float, row_share: float, column_share: float) -> CrossedDesign:
+        """Return the design with what the answers are."""
+        return CrossedDesign(
+            rows=self.rows,
+            columns=self.columns,
+            spread=spread,
+            row_icc=row_share,
+            column_icc=column_share,
+            fill=self.fill,
+            groups=self.groups,
+        )
+
+
+def _table(units: pl.DataFrame) -> _Table | None:
+    """Return the size; None where there are fewer than two rows or columns."""
+    sides = units.select("sign", "row", "cluster").unique().partition_by("sign")
+    rows, columns = (min(side[way].n_unique() for side in sides) for way in ("row", "cluster"))
+    fill = min(side.height / (side["row"].n_unique() * side["cluster"].n_unique()) for side in sides)
+    return _Table(rows, columns, fill, len(sides)) if min(rows, columns) >= 2 else None
+
+
+def _crossed_design(table: _Table, precision: Precision) -> CrossedDesign:
+    """Return the even design in which rows, columns and single answers add what this precision says."""
+    rows, columns = precision.rows * table.rows, precision.columns * table.columns
+    total = rows + columns + precision.single * table.rows * table.columns * table.fill
+    return table.design(math.sqrt(total / table.groups), rows / total, columns / total)
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    clusters: int
+    """On the smaller side."""
+    size: float
+    unevenness: float
+    groups: int
+
+
+def _shape(units: pl.DataFrame) -> _Shape:
+    """Return clusters and their sizes; two groups of clusters where the measure is a contrast."""
+    sizes = units.group_by("sign", "cluster").len()
+    sides = [part["len"].to_numpy() for part in sizes.partition_by("sign")]
+    mean = float(np.mean([side.mean() for side in sides]))
+    uneven = math.sqrt(float(np.mean([side.var() for side in sides]))) / mean
+    return _Shape(min(map(len, sides)), mean, uneven, len(sides))
