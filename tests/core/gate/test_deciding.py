@@ -165,7 +165,7 @@ def test_budget_ends_it_and_resuming_decides_as_without(failed, settings, tmp_pa
         prejudge.decide("bistereo-pairs", "strong", FAIL, prejudge.Settings(**own, max_requests=30), **SMALL)
     where = ["--store", store, "--registry", settings.registry, "--runs", str(tmp_path / "runs"), "-q"]
     assert command("resume", *where) == 1
-    again = prejudge.load("latest", store, settings.registry)
+    again = prejudge.load("latest", prejudge.Settings(**own))
     assert again.manifest.ending == failed.run.manifest.ending
     assert again.observations.equals(failed.run.observations)
 

@@ -159,7 +159,7 @@ def test_command(settings):
 
 def test_first_screen_of_the_run_names_its_multiverse(found, settings):
     """Only while the run is the same."""
-    run = prejudge.load(found.estimates["run"][0], settings.store, settings.registry)
+    run = prejudge.load(found.estimates["run"][0], settings)
     said = answer_of(with_said(run.scores, Path(settings.runs))).notes
     assert any(note.startswith("Every defensible choice: Of ") for note in said)
     other = msgspec.structs.replace(run.scores.manifest, head="0" * 64)

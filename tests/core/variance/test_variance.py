@@ -132,7 +132,7 @@ def test_what_cannot_be_done(runs, chosen, options, code):
 def test_another_method_has_its_own_numbers_and_words(runs, leaning):
     settings, (name, *_) = runs
     found = prejudge.variance(name, settings=settings, method="reml", interactions=1)
-    assert found.components["variance"].min() >= 0
+    assert found.estimates["variance"].min() >= 0
     word = found.estimates.filter(pl.col("component") == "attribute (in sentiment)")
     assert word["low"].item() <= 1.0 <= word["high"].item()
     error = found.variance.headline.error
@@ -192,8 +192,8 @@ def test_one_way_components_of_a_run_are_those_of_numpy(runs):
     between = sum(len(own) * (own.mean() - middle) ** 2 for own in groups) / (len(groups) - 1)
     typical = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(groups) - 1)
     assert len(set(sizes)) > 1  # unbalanced, so that the sizes matter
-    options = VarianceOptions(measure="log_odds_difference", where={"sentiment": "positive"}, facets=("attribute",))
-    found = prejudge.variance(name, settings=settings, options=options)
+    options = {"measure": "log_odds_difference", "where": {"sentiment": "positive"}, "facets": ("attribute",)}
+    found = prejudge.variance(name, settings=settings, **options)
     by = dict(found.estimates.select("component", "variance").iter_rows())
     assert list(by.values()) == pytest.approx([(between - within) / typical, within])
 
@@ -228,6 +228,5 @@ def test_empty_cells_are_left_out_and_the_rest_is_estimated(runs):
 
 def test_level_that_is_none_is_named_with_those_that_are(runs):
     settings, (name, *_) = runs
-    where = VarianceOptions(where={"gender": "nobody"})
     with raises_code(prejudge.errors.UsageError, "variance.nothing", "nobody", "women"):
-        prejudge.variance(name, settings=settings, options=where)
+        prejudge.variance(name, settings=settings, where={"gender": "nobody"})
