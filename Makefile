@@ -11,7 +11,7 @@ LINK := .build/src/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
+.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -28,6 +28,11 @@ check: $(VENV)/.dev $(LINK)
 	$(BIN)/ruff format --check .
 	cd .build/src && MYPYPATH=. ../../$(BIN)/mypy --config-file prejudge/pyproject.toml -p prejudge.core -p prejudge.adapters -p prejudge.probes -p prejudge.metrics -p prejudge.testing
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.budgets check
+
+# Lower ceilings where the code has shrunk; a higher one needs `python -m tests.budgets raise ROOM "reason"`.
+budgets: $(VENV)/.dev
+	$(BIN)/python -m tests.budgets lower
 
 fmt: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

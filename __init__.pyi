@@ -1,91 +1,82 @@
-# The names of the door, once each: type checkers and editors read them here, and so does `__init__.py`.
+# ruff: noqa: I001
+# The names of the door, once each, in the groups of docs/reference/api.md: type checkers, editors and `__init__.py`
+# read them here. A verb that asks models has a twin that is awaited: `arun` for `run`.
 
-from .core import statistics as statistics
-from .core.api import Compared as Compared
-from .core.api import Converged as Converged
-from .core.api import Decided as Decided
-from .core.api import Detectable as Detectable
-from .core.api import Multiverse as Multiverse
-from .core.api import Run as Run
-from .core.api import Sample as Sample
-from .core.api import Settings as Settings
-from .core.api import Variance as Variance
-from .core.api import aconverge as aconverge
-from .core.api import adecide as adecide
-from .core.api import arun as arun
-from .core.api import avary as avary
-from .core.api import compare as compare
-from .core.api import converge as converge
-from .core.api import corrected as corrected
-from .core.api import decide as decide
-from .core.api import draw_sample as draw_sample
-from .core.api import import_scores as import_scores
-from .core.api import load as load
-from .core.api import multiverse as multiverse
-from .core.api import plan as plan
-from .core.api import run as run
-from .core.api import score as score
-from .core.api import smallest_effects as smallest_effects
-from .core.api import variance as variance
-from .core.api import vary as vary
-from .core.compare import CompareOptions as CompareOptions
-from .core.contracts import REASONING as REASONING
-from .core.contracts import Follows as Follows
-from .core.contracts import Imported as Imported
-from .core.contracts import Metric as Metric
-from .core.contracts import OptionEffect as OptionEffect
-from .core.contracts import Options as Options
-from .core.contracts import Probe as Probe
-from .core.contracts import Stage as Stage
-from .core.contracts import Trial as Trial
-from .core.contracts import Unreadable as Unreadable
-from .core.contracts import harmless as harmless
-from .core.contracts.adapter import Expected as Expected
+# Ask models
+from .core.api.asking import run as run
+from .core.api.asking import arun as arun
+from .core.api.asking import vary as vary
+from .core.api.asking import avary as avary
+from .core.api.asking import decide as decide
+from .core.api.asking import adecide as adecide
+from .core.api.asking import converge as converge
+from .core.api.asking import aconverge as aconverge
+from .core.api.settings import Settings as Settings
+
+# Plan
+from .core.api.planning import plan as plan
+from .core.api.planning import smallest_effects as smallest_effects
+
+# Score and analyse stored runs
+from .core.api.scoring import score as score
+from .core.api.scoring import load as load
+from .core.api.scoring import import_scores as import_scores
+from .core.api.scoring import corrected as corrected
+from .core.api.scoring import draw_sample as draw_sample
+from .core.api.analysing import compare as compare
+from .core.api.analysing import variance as variance
+from .core.api.analysing import multiverse as multiverse
+
+# Read what a run stored
+from .core.api.reading import observe as observe
+from .core.api.reading import exchanges as exchanges
+from .core.api.reading import write_table as write_table
+
+# Results
+from .core.report.result import Result as Result
+from .core.report.results import Run as Run
+from .core.compare.result import ComparisonResult as ComparisonResult
+from .core.lab.converge.result import ConvergenceResult as ConvergenceResult
+from .core.gate.result import DecisionResult as DecisionResult
+from .core.lab.variance.result import VarianceResult as VarianceResult
+from .core.lab.multiverse.result import MultiverseResult as MultiverseResult
+from .core.api.planning import DetectableEffects as DetectableEffects
+from .core.api.reading import Observations as Observations
+from .core.annotation.samples import Sample as Sample
+
+# Write a plugin
+from .core.contracts.plugin import hookimpl as hookimpl
+from .core.contracts.plugin import Plugged as Plugged
+from .core.contracts.options import Options as Options
+from .core.contracts.effects import OptionEffect as OptionEffect
+from .core.contracts.effects import harmless as harmless
+from .core.contracts.version import __version__ as __version__
+
+# Write an adapter
+from .core.contracts.adapter import ModelAdapter as ModelAdapter
 from .core.contracts.adapter import Identity as Identity
 from .core.contracts.adapter import Limits as Limits
-from .core.contracts.adapter import ModelAdapter as ModelAdapter
-from .core.contracts.adapter import Remark as Remark
 from .core.contracts.adapter import Services as Services
+from .core.contracts.adapter import Remark as Remark
+from .core.contracts.adapter import Expected as Expected
 from .core.contracts.adapter import Worker as Worker
 from .core.contracts.canonical import wire_seed as wire_seed
-from .core.contracts.errors import AuthenticationError as AuthenticationError
-from .core.contracts.errors import DataError as DataError
-from .core.contracts.errors import ModelError as ModelError
-from .core.contracts.errors import ModelLoadError as ModelLoadError
-from .core.contracts.errors import PermanentError as PermanentError
-from .core.contracts.errors import PrejudgeError as PrejudgeError
-from .core.contracts.errors import RateLimitError as RateLimitError
-from .core.contracts.errors import TransientError as TransientError
-from .core.contracts.errors import UsageError as UsageError
-from .core.contracts.estimates import Caveat as Caveat
-from .core.contracts.estimates import Chart as Chart
-from .core.contracts.estimates import Effect as Effect
+
+# Write a probe
+from .core.contracts.probe import Probe as Probe
+from .core.contracts.probe import Stage as Stage
+from .core.contracts.probe import Trial as Trial
+from .core.contracts.probe import Unreadable as Unreadable
+from .core.contracts.probe import Imported as Imported
+from .core.contracts.probe import Follows as Follows
+
+# Write a metric
+from .core.contracts.metric import Metric as Metric
 from .core.contracts.estimates import Estimate as Estimate
-from .core.contracts.estimates import Example as Example
-from .core.contracts.estimates import Interval as Interval
-from .core.contracts.estimates import Measure as Measure
 from .core.contracts.estimates import Missing as Missing
-from .core.contracts.estimates import SignificanceTest as SignificanceTest
-from .core.contracts.estimates import Verdict as Verdict
-from .core.contracts.plugin import Plugged as Plugged
-from .core.contracts.plugin import hookimpl as hookimpl
-from .core.contracts.records import Classification as Classification
-from .core.contracts.records import Classify as Classify
-from .core.contracts.records import Draw as Draw
-from .core.contracts.records import Drawing as Drawing
-from .core.contracts.records import Embed as Embed
-from .core.contracts.records import Embedding as Embedding
-from .core.contracts.records import Generate as Generate
-from .core.contracts.records import Generation as Generation
-from .core.contracts.records import Image as Image
-from .core.contracts.records import Likelihood as Likelihood
-from .core.contracts.records import Likelihoods as Likelihoods
-from .core.contracts.records import Message as Message
-from .core.contracts.records import PseudoLikelihood as PseudoLikelihood
-from .core.contracts.records import Sampling as Sampling
-from .core.contracts.records import Text as Text
-from .core.contracts.records import TokenScores as TokenScores
-from .core.contracts.records import Usage as Usage
-from .core.contracts.version import __version__ as __version__
-from .core.lab.multiverse import MultiverseOptions as MultiverseOptions
-from .core.lab.variance import VarianceOptions as VarianceOptions
+
+# Modules of further names
+from .core import statistics as statistics
+from .core.contracts import estimates as estimates
+from .core.contracts import records as records
+from .core.contracts import errors as errors

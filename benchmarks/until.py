@@ -171,7 +171,7 @@ class Followed:
             [sys.executable, "-m", "prejudge.core.cli", *words], capture_output=True, text=True, check=False
         )
         assert ended.returncode in EXITS, ended.stderr
-        ending = prejudge.load("latest", str(store), str(registry)).manifest.ending
+        ending = prejudge.load("latest", prejudge.Settings(store=str(store), registry=str(registry))).manifest.ending
         assert ending is not None
         return [(look.units, look.trials, look.state) for look in ending.looks]
 

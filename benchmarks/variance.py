@@ -106,10 +106,10 @@ def simulated(repeats: int) -> None:
         settings = prejudge.Settings(
             store=f"{folder}/p.db", runs=f"{folder}/runs", registry=f"{folder}/registry.toml", leave_out=("examples",)
         )
+        facets = {"facets": ("template", "attribute"), "interactions": 1}
         for seed in range(repeats):
             run = prejudge.run("bistereo-pairs", f"m{seed}", settings, **asked)
-            options = prejudge.VarianceOptions(facets=("template", "attribute"), interactions=1)
-            rows = prejudge.variance(run.name, settings=settings, options=options).components
+            rows = prejudge.variance(run.name, settings=settings, **facets).estimates
             found.append(
                 {name.split(" ")[0]: value for name, value in rows.select("component", "variance").iter_rows()}
             )

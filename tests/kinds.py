@@ -121,6 +121,7 @@ PLACES = {
         "test_docs.py",
         "test_reasoning_models.py",
         "test_docs_commands.py",
+        "test_door.py::test_example_runs",
         "test_house.py",
         "test_notebooks.py",
         "test_packaging.py",

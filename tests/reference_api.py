@@ -11,7 +11,10 @@ import textwrap
 from collections.abc import Iterator
 from functools import cache, cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from prejudge.core.contracts.field_help import HEADING, docstring_in, fields_in
 
 from .reference_tables import WRITTEN, line, table
 
@@ -51,35 +54,15 @@ class Part(NamedTuple):
     names: str = ""
 
 
-PAGE: dict[str, list[Part | str]] = {
-    "Run and score": [
-        Part(
-            "core.api",
-            "run arun vary avary decide adecide multiverse score corrected draw_sample plan smallest_effects compare "
-            "converge aconverge variance import_scores Settings Compared Converged Decided Multiverse Variance",
-        ),
-        Part("core.scoring.sensitivity", "Detectable"),
-        Part("core.report.results", "load Run"),
-        Part("core.compare", "CompareOptions"),
-        Part("core.annotation.samples", "Sample"),
-        Part("core.lab.variance", "VarianceOptions"),
-        Part("core.lab.multiverse.choices", "MultiverseOptions"),
+STUB = Path(__file__).resolve().parents[1] / "__init__.pyi"
+MODULES = {"statistics", "errors", "estimates", "records"}
+"""Names of the door that are modules: each has a part of the page."""
+FURTHER: dict[str, list[Part | str]] = {
+    "`prejudge.estimates`": [
+        "Parts of an `Estimate`: `from prejudge import estimates`.",
+        Part("core.contracts.estimates", "Interval SignificanceTest Effect Measure Verdict Caveat Chart Example"),
     ],
-    "Contracts": [
-        Part("core.contracts.adapter", "ModelAdapter Expected Identity Limits Remark Services Worker"),
-        Part("core.contracts.canonical", "wire_seed"),
-        Part("core.contracts", "Probe Stage Trial Unreadable Imported Follows Metric Presentation Options"),
-        Part("core.contracts.effects", "OptionEffect harmless"),
-        Part("core.contracts.metric", "REASONING"),
-        Part("core.catalogue.plugins", "Plugged Hooks"),
-    ],
-    "Estimates": [
-        Part(
-            "core.contracts.estimates",
-            "Estimate Measure Interval SignificanceTest Effect Missing Verdict Caveat Chart Example",
-        )
-    ],
-    "Statistics": [
+    "`prejudge.statistics`": [
         "`from prejudge import statistics`. [Plugins](../plugins.md#a-metric-that-is-declared) explains "
         "`DeclaredMetric`, its measures and `Pivot`. The functions take the sums of clusters, as "
         "[Statistics](../statistics.md) describes."
@@ -94,9 +77,13 @@ PAGE: dict[str, list[Part | str]] = {
         ),
         Part("core.statistics.measures_compared", "Difference Matched Groups KruskalWallis Ranks kruskal_test"),
     ],
-    "Requests and responses": [Part("core.contracts.records")],
-    "Errors": [Part("core.contracts.errors")],
+    "`prejudge.records`": [
+        "Requests and their responses: `from prejudge import records`.",
+        Part("core.contracts.records"),
+    ],
+    "`prejudge.errors`": ["`from prejudge import errors`.", Part("core.contracts.errors")],
     "Tests for plugins": [
+        "`prejudge.testing` is imported by itself.",
         Part("testing.adapters", "AdapterContract"),
         Part("testing.dialect"),
         Part("testing.probes", "ProbeContract"),
@@ -104,7 +91,41 @@ PAGE: dict[str, list[Part | str]] = {
         Part("testing.chaos", "ChaosServer"),
         Part("testing.observing", "observe guesses"),
     ],
+    "Classes that these name": [
+        Part("core.engine.plan", "StagePlan"),
+        Part("core.contracts.presentation", "Presentation"),
+        Part("core.contracts.plugin", "Hooks"),
+    ],
 }
+"""Parts of the page after those of the door."""
+
+
+def door_groups() -> dict[str, list[str]]:
+    """Return the names of the door by the group that the stub has them in."""
+    groups: dict[str, list[str]] = {}
+    names: list[str] = []
+    for row in STUB.read_text("utf-8").split("\n\n", 1)[1].splitlines():
+        if row.startswith("# "):
+            names = groups.setdefault(row.removeprefix("# "), [])
+        elif row:
+            names.append(row.rpartition(" ")[2])
+    return groups
+
+
+def _page() -> dict[str, list[Part | str]]:
+    homes = {
+        row.rpartition(" ")[2]: row.split()[1].removeprefix(".")
+        for row in STUB.read_text("utf-8").splitlines()
+        if " import " in row
+    }
+    page: dict[str, list[Part | str]] = {}
+    for title, names in door_groups().items():
+        if described := [name for name in names if name not in MODULES and not name.startswith("_")]:
+            page[title] = [Part(homes[name], name) for name in described]
+    return page | FURTHER
+
+
+PAGE = _page()
 _ITEM = re.compile(r"(\w+): (.*)")
 LONG = 80
 """Characters of arguments that stand in one line."""
@@ -114,14 +135,27 @@ def api_page() -> str:
     """Return the page of the Python interface."""
     lines = ["# Python interface", "", WRITTEN, ""]
     lines += [
-        "Import all names from `prejudge` and `prejudge.statistics`; other modules may change without notice. A name "
-        "is loaded on first use, so importing the package is fast.",
+        "Import all names from `prejudge` and from its modules `statistics`, `estimates`, `records`, `errors` and "
+        "`testing`; other modules may change without notice. A name is loaded on first use, so importing the package "
+        "is fast.",
+        "",
+        "A verb that asks models has a twin that is awaited: its name with an `a` in front, the same arguments and "
+        "result. Analyses return a [`Result`](#result): `conclusion`, `estimates`, `report`, `charts` and `plot()`; "
+        "a notebook shows it. In Python `help(prejudge.run)` shows what this page says.",
+        "",
+        *table(("group", "names"), ((title, ", ".join(map(_link, names))) for title, names in door_groups().items())),
     ]
     for title, parts in PAGE.items():
         lines += ["", f"## {title}"]
         for part in parts:
             lines += ["", part.strip()] if isinstance(part, str) else _module(part)
     return "\n".join(lines) + "\n"
+
+
+def _link(name: str) -> str:
+    if name.startswith("_"):
+        return f"`{name}`"
+    return f"[`{name}`](#{'prejudge' if name in MODULES else ''}{name.lower()})"
 
 
 def _module(part: Part) -> Iterator[str]:
@@ -188,7 +222,7 @@ def _below(source: str, *, in_class: bool = False) -> dict[str, str]:
         assert isinstance(body[0], ast.ClassDef)
         body = body[0].body
     return {
-        one.targets[0].id: _text(after)
+        one.targets[0].id: docstring_in(after)
         for one, after in pairwise(body)
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
     }
@@ -196,19 +230,14 @@ def _below(source: str, *, in_class: bool = False) -> dict[str, str]:
 
 def _fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
     """Yield the annotated names of a class as they are written, without those of classes that the page describes."""
-    found: dict[str, tuple[str, str, str, str]] = {}
+    rows: dict[str, tuple[str, str, str, str]] = {}
     for part in reversed(kind.__mro__):
-        told = part is not kind and part.__name__ in _classes()
-        if not part.__module__.startswith("prejudge.") or told:
-            continue
-        tree = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
-        assert isinstance(tree, ast.ClassDef)
-        for one, after in pairwise([*tree.body, ast.Pass()]):
-            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id[0] != "_":
-                default = "needed" if one.value is None else f"`{ast.unparse(one.value)}`"
-                name, note = f"`{one.target.id}`", f"`{ast.unparse(one.annotation)}`"
-                found[name] = name, line(note), line(default), line(_text(after))
-    yield from found.values()
+        if part.__module__.startswith("prejudge.") and (part is kind or part.__name__ not in _classes()):
+            for field in fields_in(part):
+                default = "needed" if field.default is None else f"`{field.default}`"
+                note = f"`{field.annotation}`"
+                rows[field.name] = f"`{field.name}`", line(note), line(default), line(field.meaning)
+    yield from rows.values()
 
 
 @cache
@@ -221,16 +250,14 @@ def _classes() -> frozenset[str]:
     )
 
 
-def _text(node: ast.stmt) -> str:
-    """Return the text that a statement is; nothing for another one."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    return inspect.cleandoc(value.value) if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
-
-
-def _callable(name: str, found: Any) -> Iterator[str]:
-    kind = "async def" if inspect.iscoroutinefunction(found) else "def"
-    yield f"```py\n{kind} {name}{_signature(found)}\n```"
-    yield from ("", *_told(found))
+def _callable(name: str, function: Any) -> Iterator[str]:
+    awaited = inspect.iscoroutinefunction(function)
+    yield f"```py\n{'async def' if awaited else 'def'} {name}{_signature(function)}\n```"
+    twin = name.removeprefix("a")
+    if awaited and twin in vars(importlib.import_module(function.__module__)):
+        yield from ("", f"The same as [`{twin}`](#{twin}), to be awaited.")
+    else:
+        yield from ("", *_told(function))
 
 
 def _signature(found: Any) -> str:
@@ -257,10 +284,11 @@ def _parameters(given: str) -> list[str]:
 
 
 def _told(found: Any) -> Iterator[str]:
-    """Yield a docstring; its lists of arguments and errors become lists of Markdown."""
-    listing = False
-    for row in (inspect.getdoc(found) or "").splitlines():
-        if row in ("Args:", "Returns:", "Raises:", "Yields:", "Attributes:"):
+    """Yield a docstring; its lists of arguments and errors become lists of Markdown, its example becomes code."""
+    listing, text = False, (inspect.getdoc(found) or "").partition(f"\n\n{HEADING}")[0]
+    text, example, code = text.partition("\n\nExample:\n")
+    for row in text.splitlines():
+        if row in ("Args:", "Returns:", "Raises:", "Yields:"):
             listing = True
             yield from (f"**{row.removesuffix(':')}**", "")
         elif listing and row.startswith("    ") and not row.startswith("        "):
@@ -269,3 +297,5 @@ def _told(found: Any) -> Iterator[str]:
         else:
             listing = listing and (not row or row.startswith(" "))
             yield f"  {row.strip()}".rstrip() if listing else row
+    if example:
+        yield from ("", "```pycon", textwrap.dedent(code), "```")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,9 +27,40 @@ def _behaviours() -> Iterator[str]:
     return table(("taken for", "behaviours"), ((kind.replace("_", " "), named) for kind, named in names.items()))
 
 
+TOPS = ("core", "adapters", "probes", "metrics", "testing")
+
+
+def _rooms() -> Iterator[str]:
+    """Yield a table of the folders, each with the first sentence of its docstring."""
+    folders = [ROOT / top for top in TOPS]
+    folders += [path.parent for top in TOPS for path in (ROOT / top).rglob("__init__.py") if path.parent.name != top]
+    rows = ((f"`{folder.relative_to(ROOT).as_posix()}/`", line(_purpose(folder))) for folder in sorted(folders))
+    return table(("folder", "what it is"), rows)
+
+
+def _purpose(folder: Path) -> str:
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+    return text.partition("\n\n")[0]
+
+
+def _floors() -> Iterator[str]:
+    """Yield the floors of the core as the import contract has them, the highest first."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (layers,) = (
+        contract["layers"]
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers" and contract["containers"] == ["prejudge.core"]
+    )
+    yield "```text"
+    yield from (layer.replace(" | ", ", ") for layer in layers)
+    yield "```"
+
+
 PARTS: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {
     "gallery": (ROOT / "docs/guides/calibrate.md", _gallery),
     "behaviours": (ROOT / "docs/testing.md", _behaviours),
+    "rooms": (ROOT / "docs/design/house.md", _rooms),
+    "floors": (ROOT / "docs/design/house.md", _floors),
 }
 """Page and rows of each table, by the name in its marks."""
 

@@ -96,7 +96,7 @@ def tables_of_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -
 def effects_of_a_design(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {}
     exec(compile(block.text, name_of(block.page), "exec"), names)
-    assert (names["found"].frame["value"] > 0).all()
+    assert (names["effects"].estimates["value"] > 0).all()
 
 
 def probe_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

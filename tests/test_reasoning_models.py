@@ -15,7 +15,6 @@ import pytest
 
 import prejudge
 from prejudge.adapters.simulated.adapter import SimulatedOptions
-from prejudge.core import api
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.adapter import ModelAdapter, Services
@@ -189,13 +188,13 @@ def test_run_keeps_the_reasoning_and_reads_the_answer(thinking):
     kind, settings, _ = thinking
     options = {"per_dimension": 1, "samples": 2, "letters": "ab"}
     if kind == "bare":
-        with pytest.raises(prejudge.PrejudgeError) as stopped:
+        with pytest.raises(prejudge.errors.PrejudgeError) as stopped:
             prejudge.run("dora-t2t", "thinker", settings, **options)
         assert stopped.value.code in ("run.all-failing", "run.all-empty")
         return
     run = prejudge.run("dora-t2t", "thinker", settings, **options)
-    first = next(iter(api.observe(run.name, settings).stages.values()))
-    shown = dict(next(iter(api.exchanges(run.name, first["key"].to_list()[:1], settings).values())))
+    first = next(iter(prejudge.observe(run.name, settings).stages.values()))
+    shown = dict(next(iter(prejudge.exchanges(run.name, first["key"].to_list()[:1], settings).values())))
     assert ("reasoning" in shown) == (kind != "hidden") and "hm" not in shown["answer"].split()
     assert "hm hm" not in str(first.to_dicts())
     spent = next(iter(run.scores.manifest.stages.values()))

@@ -46,7 +46,19 @@ class Label(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True, dict=True):
-    """A sample in its folder."""
+    """A sample in its folder.
+
+    Args:
+        folder: its folder, as `draw_sample` or `prejudge view` wrote it.
+
+    Example:
+        >>> import prejudge
+        >>> run = prejudge.run("subtle-sai", "simulated-biased", per_cell=4)
+        >>> sample = prejudge.draw_sample(run.name, "chosen", ["positive", "negative", "neutral"], n=20)
+        >>> sample.add("Ana", sample.sheet.items[0].item, "positive")
+        >>> list(prejudge.Sample(sample.folder).labels())
+        ['Ana']
+    """
 
     folder: Path
 

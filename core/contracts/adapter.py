@@ -65,7 +65,13 @@ Level = Literal["off", "minimal", "low", "medium", "high", "on"]
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """All that determines a model's answers. Never keys, secrets of a URL, time-outs, concurrency or device."""
+    """All that determines a model's answers. Never keys, secrets of a URL, time-outs, concurrency or device.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Identity(adapter="echo", version="1", model="tiny", settings={"dtype": "float32"}).pinned
+        False
+    """
 
     adapter: str
     version: str
@@ -82,7 +88,13 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model may be called."""
+    """How a model may be called.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Limits(concurrency=16).batch_items
+        1
+    """
 
     concurrency: int = 1
     """Calls in flight at once."""
@@ -104,7 +116,13 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remark(msgspec.Struct, frozen=True, kw_only=True):
-    """What an endpoint says of itself beside an answer. It is no part of the answer, and is not stored with it."""
+    """What an endpoint says of itself beside an answer. It is no part of the answer, and is not stored with it.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Remark(model="tiny-2026-01-01", provider="somewhere").fingerprint
+        ''
+    """
 
     model: str = ""
     """Name of the model that answered, in the endpoint's words."""
@@ -115,7 +133,13 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answers of an endpoint are checked against."""
+    """What the answers of an endpoint are checked against.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Expected(answer_room=256, context=8192).max_tokens is None
+        True
+    """
 
     answer_room: int = 0
     """Tokens that the adapter adds to the limit of a request."""
@@ -128,7 +152,14 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """Services of a run for an adapter; a service that is None is not available."""
+    """Services of a run for an adapter; a service that is None is not available.
+
+    Example:
+        >>> import prejudge
+        >>> services = prejudge.Services(blobs={"ab12": b"image"}.__getitem__)
+        >>> services.blobs("ab12"), services.keep
+        (b'image', None)
+    """
 
     blobs: Callable[[str], bytes] | None = None
     """Return the bytes of an image by its sha256 (hex); raise `DataError` if there is no such image."""
@@ -143,7 +174,18 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Worker:
-    """One thread for an adapter's blocking work: calls run one after another, off the event loop."""
+    """One thread for an adapter's blocking work: calls run one after another, off the event loop.
+
+    Args:
+        name: the name of the thread.
+
+    Example:
+        >>> import asyncio, prejudge
+        >>> worker = prejudge.Worker("tiny")
+        >>> asyncio.run(worker.run(sum, [1, 2]))
+        3
+        >>> worker.close()
+    """
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -158,7 +200,22 @@ class Worker:
 
 
 class ModelAdapter(ABC):
-    """A model with an async interface."""
+    """A model with an async interface.
+
+    Override a method per operation of the model, for one request (`generate`) or many (`generate_batch`). The
+    overridden methods are what the model can do.
+
+    Example:
+        >>> import asyncio, prejudge
+        >>> from prejudge import records
+        >>> class Echo(prejudge.ModelAdapter):
+        ...     identity = prejudge.Identity(adapter="echo", version="1", model="echo")
+        ...     async def generate(self, request):
+        ...         return records.Generation(text=request.messages[-1].parts[0].text)
+        >>> request = records.Generate(messages=(records.Message("user", (records.Text("Hello."),)),))
+        >>> asyncio.run(Echo().generate(request)).text
+        'Hello.'
+    """
 
     options: ClassVar[type[msgspec.Struct]]
     """Settings from the catalogue or the user; the class is called with one record of this type."""

@@ -113,6 +113,16 @@ def wire_seed(request: Generate, generation: int = 0) -> int | None:
     Args:
         request: what is asked.
         generation: how often it was answered before, if it is asked anew (`Services.generation`).
+
+    Returns:
+        The seed; None for the first draw of a request without one.
+
+    Example:
+        >>> import prejudge
+        >>> from prejudge import records
+        >>> first, second = (records.Generate(messages=(), sample=number) for number in (0, 1))
+        >>> prejudge.wire_seed(first), 0 <= prejudge.wire_seed(second) < 2**31
+        (None, True)
     """
     own = request.sampling.seed
     if own is not None:

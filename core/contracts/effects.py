@@ -17,7 +17,13 @@ EffectKind = Literal["secret", "address", "file", "code", "none", "undeclared"]
 
 
 class OptionEffect(msgspec.Struct, frozen=True):
-    """Something that a model or study does beyond computing."""
+    """Something that a model or study does beyond computing.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.OptionEffect("address", "url", "http://127.0.0.1:8000").sentence
+        "asks the address 'http://127.0.0.1:8000' (url)"
+    """
 
     kind: EffectKind
     option: str
@@ -47,6 +53,14 @@ def harmless(names: str) -> dict[str, EffectKind]:
 
     Args:
         names: the options, separated by blanks.
+
+    Returns:
+        The effect `none` by option, for `Options.option_effects`.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.harmless("model temperature")
+        {'model': 'none', 'temperature': 'none'}
     """
     return dict.fromkeys(names.split(), "none")
 

@@ -20,6 +20,14 @@ PrejudgeError
     └── AuthenticationError    no request will be answered: the run stops at once
 
 Each error has a `code` that stays the same when its message is reworded; `docs/errors.md` lists them.
+
+Example:
+    >>> import prejudge
+    >>> try:
+    ...     prejudge.plan("sutble-sai")
+    ... except prejudge.errors.PrejudgeError as error:
+    ...     print(error.code, dict(error.fields))
+    unknown-study {'name': 'sutble-sai'}
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The estimates of a metric: a value with its interval, test, effect size, missing answers and verdict."""
+"""The estimates of a metric: a value with its interval, test, effect size, missing answers and verdict.
+
+Example:
+    >>> import prejudge
+    >>> prejudge.estimates.SignificanceTest(name="exact", p=0.02, p_adjusted=0.04).adjusted
+    True
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ import msgspec
 from .records import Scalar
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 Key = tuple[Any, ...]
@@ -115,7 +121,13 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """Units without an answer, by status, and the range of values that their answers allow."""
+    """Units without an answer, by status, and the range of values that their answers allow.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Missing({"refused": 3, "unreadable": 1}).total
+        4
+    """
 
     counts: dict[str, int] = {}
     bound_low: float | None = None
@@ -155,7 +167,14 @@ COMMON: dict[str, Measure] = {
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """A value, its group and its uncertainty. An undefined value is None, never 0."""
+    """A value, its group and its uncertainty. An undefined value is None, never 0.
+
+    Example:
+        >>> import prejudge
+        >>> interval = prejudge.estimates.Interval(low=41.0, high=63.0)
+        >>> prejudge.Estimate(metric="share", group={"axis": "height"}, value=52.0, neutral=50.0, interval=interval).low
+        41.0
+    """
 
     metric: str
     """Name of the measure, such as `z2` or `favouritism`."""
@@ -302,7 +321,8 @@ class Chart(msgspec.Struct, frozen=True):
     name: str
     title: str
     caption: str
-    figure: Figure
+    figure: Any
+    """A figure of matplotlib."""
 
 
 class Listing(msgspec.Struct, frozen=True):

@@ -28,7 +28,20 @@ its answer; null where it wrote nothing, or keeps it to itself."""
 
 
 class Metric(Presentation, ABC):
-    """A family of measures: observations to estimates. It uses no model, and only the files that `files` names."""
+    """A family of measures: observations to estimates. It uses no model, and only the files that `files` names.
+
+    Example:
+        >>> import polars, prejudge
+        >>> class Length(prejudge.Metric):
+        ...     needs = frozenset({"length", "status"})
+        ...     def compute(self, observations, options):
+        ...         answers = observations.filter(status="ok")
+        ...         mean = answers["length"].mean()
+        ...         return [prejudge.Estimate(metric="length", group={}, value=mean, n=answers.height)]
+        >>> rows = polars.DataFrame({"length": [2, 4, None], "status": ["ok", "ok", "refused"]})
+        >>> Length().compute(rows, Length.options())[0].value
+        3.0
+    """
 
     options: ClassVar[type[Options]] = Options
     needs: ClassVar[frozenset[str]]

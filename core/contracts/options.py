@@ -20,7 +20,16 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of every plugin's parameters: typed, frozen, and strict about unknown names."""
+    """Base of every plugin's parameters: typed, frozen, and strict about unknown names.
+
+    Example:
+        >>> import prejudge
+        >>> class EchoOptions(prejudge.Options, frozen=True, kw_only=True):
+        ...     option_effects = prejudge.harmless("model")
+        ...     model: str = "echo"
+        >>> EchoOptions().model
+        'echo'
+    """
 
     aliases: ClassVar[Mapping[str, str]] = {}
     """Options by other names that people give them: an error on such a name suggests the option."""

@@ -6,9 +6,10 @@ metrics, studies and commands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import pluggy
@@ -18,11 +19,38 @@ GROUP = "prejudge"
 StudyFile = str | Path | Traversable
 """A file of a study or of a construct: its path, a resource of a package, or `package:NAME/PATH`."""
 hookspec = pluggy.HookspecMarker(GROUP)
-hookimpl = pluggy.HookimplMarker(GROUP)
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def hookimpl(function: F) -> F:
+    """Mark a function of a plugin as one of its hooks.
+
+    Args:
+        function: a function without arguments that is named as a hook: `prejudge_adapters`, `prejudge_probes`,
+            `prejudge_metrics`, `prejudge_studies`, `prejudge_constructs` or `prejudge_commands`.
+
+    Returns:
+        The function.
+
+    Example:
+        >>> import prejudge
+        >>> @prejudge.hookimpl
+        ... def prejudge_probes():
+        ...     return [prejudge.Plugged("my-probe", "my_bias.probe:MyProbe", "What it asks, in one line.")]
+        >>> prejudge_probes()[0].target
+        'my_bias.probe:MyProbe'
+    """
+    return pluggy.HookimplMarker(GROUP)(function)
 
 
 class Plugged(msgspec.Struct, frozen=True):
-    """An offered class, or its `module:attribute`, which is imported on first use."""
+    """An offered class, or its `module:attribute`, which is imported on first use.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Plugged("my-probe", "my_bias.probe:MyProbe", "What it asks, in one line.").name
+        'my-probe'
+    """
 
     name: str
     target: str | type

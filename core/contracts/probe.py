@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 class Trial(msgspec.Struct, frozen=True, gc=False):
-    """One request of a design, with its factors."""
+    """One request of a design, with its factors.
+
+    Example:
+        >>> import prejudge
+        >>> request = prejudge.records.PseudoLikelihood(text="She is a nurse.")
+        >>> prejudge.Trial("0/she", {"pair": "0", "side": "she"}, request).factors["side"]
+        'she'
+    """
 
     id: str
     """Stable: the same parameters give the same ids, in every process and on every machine."""
@@ -28,13 +35,26 @@ class Trial(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A response that could not be read, with a short, countable reason."""
+    """A response that could not be read, with a short, countable reason.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Unreadable("no label").reason
+        'no label'
+    """
 
     reason: str
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """Published observations, and notes from reading them."""
+    """Published observations, and notes from reading them.
+
+    Example:
+        >>> import polars, prejudge
+        >>> rows = polars.DataFrame({"pair": ["0"], "log_probability": [-3.5], "status": ["ok"]})
+        >>> prejudge.Imported(rows, notes=("One row was empty.",)).observations.height
+        1
+    """
 
     observations: Any
     """A polars frame with the columns of the probe's own stages."""
@@ -42,7 +62,14 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 class Follows(msgspec.Struct, frozen=True):
-    """An option whose value, where nobody sets it, follows from what a model can do."""
+    """An option whose value, where nobody sets it, follows from what a model can do.
+
+    Example:
+        >>> import prejudge
+        >>> from prejudge import records
+        >>> prejudge.Follows("asking", (("likelihood", records.Likelihood), ("generate", records.Generate))).role
+        'subject'
+    """
 
     option: str
     values: tuple[tuple[str, type[Request]], ...]
@@ -52,7 +79,23 @@ class Follows(msgspec.Struct, frozen=True):
 
 
 class Stage(ABC):
-    """One round of requests to one role. Pure and seeded: it can be counted, replayed and split."""
+    """One round of requests to one role. Pure and seeded: it can be counted, replayed and split.
+
+    Example:
+        >>> import prejudge
+        >>> class Sentences(prejudge.Stage):
+        ...     operation = prejudge.records.PseudoLikelihood
+        ...     factors = ("side",)
+        ...     outcomes = ("log_probability",)
+        ...     def trials(self, earlier):
+        ...         for side in ("she", "he"):
+        ...             request = prejudge.records.PseudoLikelihood(text=f"{side.title()} is a nurse.")
+        ...             yield prejudge.Trial(side, {"side": side}, request)
+        ...     def read(self, factors, response):
+        ...         return {"log_probability": response.log_probability}
+        >>> Sentences().count({})
+        2
+    """
 
     name: ClassVar[str] = "main"
     role: ClassVar[str] = "subject"
@@ -159,7 +202,16 @@ class Stage(ABC):
 
 
 class Probe(ABC):
-    """An instrument: parameters to stages of trials."""
+    """An instrument: parameters to stages of trials.
+
+    Example:
+        >>> import prejudge
+        >>> class Nurses(prejudge.Probe):
+        ...     def stages(self, options):
+        ...         return []  # instances of `prejudge.Stage`
+        >>> Nurses().stages(Nurses.options())
+        []
+    """
 
     options: ClassVar[type[Options]] = Options
     follows: ClassVar[tuple[Follows, ...]] = ()

@@ -8,6 +8,12 @@ An image is always named by the sha256 of its bytes; the store has the bytes onc
 
 Records hold no cycles, so the garbage collector does not track them (`gc=False`): a run holds thousands of requests,
 and would spend a tenth of its time on walking through them.
+
+Example:
+    >>> from prejudge import records
+    >>> prompt = records.Message("user", (records.Text("Is a nurse a woman? Answer yes or no."),))
+    >>> records.Generate(messages=(prompt,), sampling=records.Sampling(temperature=0.0)).sample
+    0
 """
 
 from __future__ import annotations

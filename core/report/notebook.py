@@ -1,10 +1,11 @@
-"""A run as a notebook shows it: the conclusions, and tables behind a click. Every text of the run is escaped."""
+"""A result as a notebook shows it: the conclusions, and tables behind a click. Every text of it is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import polars as pl
 from markupsafe import Markup, escape
 
 from ..contracts.estimates import Estimate
@@ -13,14 +14,27 @@ from ..scoring.warnings import warnings_of
 from .text import clean, group_words
 
 if TYPE_CHECKING:
+    from .result import Result
     from .results import Run
 
 ROWS = 100
-"""Estimates that are shown; `run.estimates` has all."""
+"""Estimates that are shown; `.estimates` has all."""
 HEADS = ("measure", "group", "value", "interval", "neutral", "n", "adjusted p")
 
 
-def html_of(run: Run) -> str:
+def result_html(result: Result) -> str:
+    """Return a result as HTML without script, style sheet or address: its table is closed until it is asked for."""
+    frame = result.estimates
+    parts = [_tag("h4", result.title), *(_tag("p", text) for text in (*result.conclusion.split("\n"), *result.notes))]
+    if frame.height:
+        rows = ([_cell(value) for value in row] for row in frame.head(ROWS).iter_rows())
+        parts.append(_closed(_counted("Estimates", frame.height), _table(frame.columns, rows)))
+    if result.report is not None:
+        parts.append(_tag("p", f"Report: {result.report}"))
+    return str(Markup("<div>{}</div>").format(Markup("").join(parts)))
+
+
+def run_html(run: Run) -> str:
     """Return a run as HTML without script, style sheet or address: tables are closed until they are asked for."""
     study, models = run.manifest.study, run.manifest.study.roles
     told = f"{study.title or study.name}: {', '.join(f'{role} {name}' for role, name in models.items())}"
@@ -32,8 +46,7 @@ def html_of(run: Run) -> str:
         parts.append(_closed(f"Warnings ({len(warnings):,})", Markup("").join(_tag("p", one) for one in warnings)))
     estimates = [e for every in run.scores.estimates.values() for e in every]
     if estimates:
-        left = f", the first {ROWS:,}; run.estimates has all" if len(estimates) > ROWS else ""
-        parts.append(_closed(f"Estimates ({len(estimates):,}{left})", _table(HEADS, map(_row, estimates[:ROWS]))))
+        parts.append(_closed(_counted("Estimates", len(estimates)), _table(HEADS, map(_row, estimates[:ROWS]))))
     if run.report is not None:
         parts.append(_tag("p", f"Report: {run.report}"))
     return str(Markup("<div>{}</div>").format(Markup("").join(parts)))
@@ -48,6 +61,18 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
     value = number(e.value, decimals) if defined(e.value) else UNDEFINED
     unit = f"{name} ({e.unit})" if e.unit else name
     return unit, group_words(e.group), value, interval, neutral, f"{e.n:,}", p_value(p)
+
+
+def _counted(title: str, rows: int) -> str:
+    return f"{title} ({rows:,}{f', the first {ROWS:,}; .estimates has all' if rows > ROWS else ''})"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return UNDEFINED
+    if isinstance(value, pl.Series | list | tuple):
+        return ", ".join(str(item) for item in value)
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:

@@ -1,48 +1,54 @@
-"""`Run`: the results of a run in Python: frames, conclusions, figures. `load` returns an earlier run."""
+"""`Run`: the results of a run in Python: frames, conclusions, figures; and those of a run in its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
-import msgspec
 import polars as pl
 
 from ..catalogue.certificates import Calibrated
 from ..catalogue.study import Catalogue
 from ..contracts import Chart
-from ..contracts.errors import DataError, UnknownNameError
+from ..contracts.errors import DataError
 from ..engine.manifest import Manifest, in_words, read_manifest
-from ..scoring.score import Scores, estimates_frame, measure_frame, score
-from ..store import Store
-from ..store.urls import DEFAULT
-from .figures import export
-from .notebook import html_of
+from ..scoring.score import Scores, estimates_frame, measure_frame
+from .notebook import run_html
 from .observed import OBSERVATIONS, read_observations
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .result import Result
 
 
-class Run(msgspec.Struct, frozen=True, dict=True):
-    """A run and its results."""
+class Run(Result, frozen=True, dict=True):
+    """A run and its results.
+
+    Example:
+        >>> import prejudge
+        >>> run = prejudge.run("bistereo-pairs", "simulated-biased", per_cell=2, axes=["height"])
+        >>> list(run.conclusions), run.observations.height, run.manifest.study.name
+        (['trisentbias'], 24, 'bistereo-pairs')
+    """
 
     scores: Scores
-    report: Path | None = None
-    """Path of the HTML report, if it was written."""
+    """What was scored: the manifest, observations, estimates, texts and figures."""
 
-    def __repr__(self) -> str:
-        """Return the run's name, its conclusions and the path of its report."""
-        others = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
-        known = [] if self.calibration is None else [f"Calibration: {self.calibration.told}"]
-        lines = [f"Run {self.name}{others}", *self.conclusions.values(), *self.scores.confused, *known]
-        return "\n".join(lines if self.report is None else [*lines, f"Report: {self.report}"])
+    @property
+    def title(self) -> str:
+        """Return the run's name, and the options that were changed when it was scored again."""
+        changed = f" (scored again with {in_words(self.remeasured)})" if self.remeasured else ""
+        return f"Run {self.name}{changed}"
 
-    def _repr_html_(self) -> str:
-        """Return the same for a notebook, with warnings and estimates behind a click."""
-        return html_of(self)
+    @property
+    def conclusion(self) -> str:
+        """Return the conclusions of all metrics, a line each."""
+        return "\n".join(self.conclusions.values())
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what the study cannot tell from bias, and whether it is calibrated."""
+        state = [] if self.calibration is None else [f"Calibration: {self.calibration.told}"]
+        return [*self.scores.confused, *state]
 
     @property
     def name(self) -> str:
@@ -84,63 +90,17 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         """Return the figures with their titles and captions."""
         return self.scores.charts
 
-    @overload
-    def plot(self) -> dict[str, Figure]: ...
-
-    @overload
-    def plot(self, name: str) -> Figure: ...
-
-    def plot(self, name: str | None = None) -> Figure | dict[str, Figure]:
-        """Return the figure of this name, or all figures by name.
-
-        Raises:
-            UnknownNameError: there is no such figure.
-        """
-        return plotted(self.charts, name)
+    def _repr_html_(self) -> str:
+        """Return the run for a notebook, with warnings and estimates behind a click."""
+        return run_html(self)
 
 
-def plotted(charts: Sequence[Chart], name: str | None = None) -> Figure | dict[str, Figure]:
-    """Return the figure of this name, or all figures by name. Raises `UnknownNameError` for an unknown name."""
-    for chart in charts:
-        # A notebook shows a figure that pyplot did not make only if the figure can draw itself.
-        setattr(chart.figure, "_repr_png_", partial(export, chart, "png"))  # noqa: B010
-    figures = {chart.name: chart.figure for chart in charts}
-    if name is None:
-        return figures
-    if name not in figures:
-        raise UnknownNameError("figure", name, figures)
-    return figures[name]
-
-
-def load(
-    run: str | Path = "latest",
-    store: str = DEFAULT,
-    registry: str | None = None,
-    assignments: Mapping[str, Any] | None = None,
-) -> Run:
-    """Return an earlier run.
-
-    From the store it is scored with its original options, from a folder with those of the folder's last writing:
-    `prejudge score --set` rewrites the folder, but not the store. `Run.remeasured` has the changed options.
-
-    Args:
-        run: its name, the beginning of it, or `latest`; or its output folder, which needs no store.
-        store: a file or a SQLAlchemy URL.
-        registry: your own registry file.
-        assignments: options of the metrics to change, such as `{"trisentbias.resamples": 999}`.
+def scores_in_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, Any] | None) -> Scores:
+    """Score the observations in a run's folder; the numbers are the same, but there are no exchanges.
 
     Raises:
-        UsageError: there is no such run, store or option, or the folder lacks a file.
+        DataError: the folder lacks a file.
     """
-    catalogue = Catalogue.load(registry)
-    if (folder := Path(run)).is_dir():
-        return Run(_from_folder(catalogue, folder, assignments))
-    with Store(store, writable=False) as opened:
-        return Run(score(catalogue, opened, str(run), assignments))
-
-
-def _from_folder(catalogue: Catalogue, folder: Path, assignments: Mapping[str, Any] | None) -> Scores:
-    """Score the observations in a run's folder; the numbers are the same, but there are no exchanges."""
     manifest = read_manifest(folder)
     try:
         observations = read_observations(folder / OBSERVATIONS)

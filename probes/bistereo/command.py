@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...core.api import Settings, observe
+from ... import Settings, observe
 from ...core.cli.console import echo, registry_option, run_argument, store_option, write_new
 from ...core.contracts.csv import csv_text
 from ...core.contracts.errors import UsageError

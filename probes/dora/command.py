@@ -16,7 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from ...core.api import Settings, exchanges, observe, write_table
+from ... import Settings, exchanges, observe, write_table
 from ...core.cli.console import (
     complete_run,
     echo,

@@ -198,7 +198,8 @@ def test_options_that_take_anything_are_noticed():
 
 def test_order_of_a_set_is_noticed(tmp_path, monkeypatch):
     source = """
-from prejudge import Generate, Message, Probe, Stage, Text, Trial
+from prejudge import Probe, Stage, Trial
+from prejudge.core.contracts.records import Generate, Message, Text
 
 class SetStage(Stage):
     operation, factors, outcomes = Generate, ("word",), ("length",)

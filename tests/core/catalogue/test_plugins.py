@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
+import pluggy
 import pytest
 from fakes import CountProbe
 
@@ -14,7 +15,7 @@ from prejudge.core.catalogue.registry import PluginEntry, Registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts.errors import PluginError, UnknownNameError
-from prejudge.core.contracts.plugin import Plugged, hookimpl
+from prejudge.core.contracts.plugin import GROUP, Plugged
 from prejudge.testing import raises_code
 
 
@@ -27,7 +28,7 @@ def entry(name, **hooks):
             return answer() if callable(answer) else answer
 
         implementation.__name__ = hook
-        setattr(module, hook, hookimpl(specname=hook)(implementation))
+        setattr(module, hook, pluggy.HookimplMarker(GROUP)(specname=hook)(implementation))
     sys.modules[module.__name__] = module
     return EntryPoint(name, module.__name__, "prejudge")
 

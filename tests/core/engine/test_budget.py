@@ -9,7 +9,7 @@ import sys
 import pytest
 from fakes import FakeModel, fake_catalogue, text_of
 
-from prejudge.core.api import Settings, run
+from prejudge import Settings, run
 from prejudge.core.catalogue.prices import Prices
 from prejudge.core.catalogue.registry import ModelEntry, parse_registry
 from prejudge.core.catalogue.study import Catalogue

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 import pytest
 
+from prejudge import load
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
 from prejudge.core.contracts import Estimate, Metric, Probe, Trial
@@ -18,7 +19,6 @@ from prejudge.core.engine.roles import ensure_ready
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.varying import Purse, ensure_accepted
 from prejudge.core.report.output import write_output
-from prejudge.core.report.results import load
 from prejudge.core.scoring.score import score
 from prejudge.core.store import list_runs
 from prejudge.testing import raises_code

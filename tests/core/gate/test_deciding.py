@@ -49,7 +49,7 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
-    monkeypatch.setattr("prejudge.core.api.write_output", lambda *_: None)
+    monkeypatch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def benchmark():
 @pytest.fixture(scope="module")
 def failed(settings):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
         return prejudge.decide("bistereo-pairs", "strong", FAIL, settings, **SMALL)
 
 
@@ -165,7 +165,7 @@ def test_budget_ends_it_and_resuming_decides_as_without(failed, settings, tmp_pa
         prejudge.decide("bistereo-pairs", "strong", FAIL, prejudge.Settings(**own, max_requests=30), **SMALL)
     where = ["--store", store, "--registry", settings.registry, "--runs", str(tmp_path / "runs"), "-q"]
     assert command("resume", *where) == 1
-    again = prejudge.load("latest", store, settings.registry)
+    again = prejudge.load("latest", prejudge.Settings(**own))
     assert again.manifest.ending == failed.run.manifest.ending
     assert again.observations.equals(failed.run.observations)
 

@@ -9,7 +9,8 @@ import pytest
 from fakes import MeanLength
 from hostile import HOSTILE
 
-from prejudge.core import api
+import prejudge
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Estimate
 
 TAGS = {"div", "h4", "p", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"}
@@ -38,9 +39,11 @@ class Read(HTMLParser):
 
 @pytest.fixture
 def run(catalogue, monkeypatch, tmp_path):
-    monkeypatch.setattr(api.Catalogue, "load", classmethod(lambda cls, registry=None: catalogue))
+    monkeypatch.setattr(Catalogue, "load", classmethod(lambda cls, registry=None: catalogue))
     monkeypatch.setattr(MeanLength, "figures", lambda self, estimates: [])
-    return api.run("count", "fake", api.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs")), n=4)
+    return prejudge.run(
+        "count", "fake", prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs")), n=4
+    )
 
 
 def with_estimates(run, *estimates):

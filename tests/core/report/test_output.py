@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 from fakes import FakeModel, fake_catalogue
 
-from prejudge.core import api
+import prejudge
 from prejudge.core.catalogue.registry import Published, StudyEntry
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import (
     MOST_NAMED,
     AuthenticationError,
@@ -23,6 +24,7 @@ from prejudge.core.contracts.errors import (
 )
 from prejudge.core.contracts.estimates import Estimate
 from prejudge.core.engine.plan import plan
+from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.output import build_content, published_beside_measured, write_output
 from prejudge.core.scoring.score import estimates_frame, score, score_published
 from prejudge.core.scoring.warnings import warnings_of
@@ -75,7 +77,7 @@ def test_published_count_stands_beside_ours(store):
     published = (Published("questions", 7, {"parity": "odd"}), Published("mean_length", 3.5))
     catalogue = fake_catalogue(with_paper=StudyEntry("count", {"mean": {}}, published=published))
     study = catalogue.study("with_paper", {"subject": "fake"}, {})
-    name = asyncio.run(api.execute(catalogue, study, store, api.RunOptions()))
+    name = asyncio.run(execute(catalogue, study, store, RunOptions()))
     shown = build_content(score(catalogue, store, name), store).published
     assert [(value.published, value.measured) for value in shown] == [(7, 5.0), (3.5, 3.0)]
 
@@ -147,7 +149,7 @@ def test_published_value_is_not_judged_by_other_data(store):
     published = (Published("mean_length", 3.5, {}, tolerance=1.0),)
     catalogue = fake_catalogue(with_paper=StudyEntry("count", {"mean": {}}, published=published))
     study = catalogue.study("with_paper", {"subject": "fake"}, {"n": 8})
-    scores = score(catalogue, store, asyncio.run(api.execute(catalogue, study, store, api.RunOptions())))
+    scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
     (value,) = published_beside_measured(scores)
     assert value.tolerance is not None
     own = msgspec.structs.replace(scores.manifest.study, own_data=("pairs of mine.csv (sha256 0...)",))
@@ -163,39 +165,39 @@ def test_published_scores_need_a_probe_that_reads_them(catalogue):
 
 @pytest.fixture
 def five_lines(catalogue, monkeypatch, tmp_path):
-    monkeypatch.setattr(api.Catalogue, "load", classmethod(lambda cls, registry=None: catalogue))
-    return api.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"))
+    monkeypatch.setattr(Catalogue, "load", classmethod(lambda cls, registry=None: catalogue))
+    return prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"))
 
 
 def test_python_api_runs_and_scores(five_lines):
-    run = api.run("count", "fake", five_lines, n=4)
+    run = prejudge.run("count", "fake", five_lines, n=4)
     assert run.estimates["value"].to_list() == [3.0] and run.observations.height == 4
     assert run.report.exists() and run.conclusions == {"mean": "The mean length is 3.0."}
-    assert api.score(run.name, five_lines).estimates.equals(run.estimates)
-    assert api.plan("count", "fake", five_lines, n=6)[0].cached == 4
+    assert prejudge.score(run.name, five_lines).estimates.equals(run.estimates)
+    assert prejudge.plan("count", "fake", five_lines, n=6)[0].cached == 4
 
 
 def test_blocking_form_works_inside_a_loop(five_lines):
     async def notebook():
-        return api.run("count", "fake", five_lines, n=4)
+        return prejudge.run("count", "fake", five_lines, n=4)
 
     assert asyncio.run(notebook()).estimates.height == 1
 
 
 def test_async_form(five_lines):
-    assert asyncio.run(api.arun("count", {"subject": "fake"}, five_lines)).estimates.height == 1
+    assert asyncio.run(prejudge.arun("count", {"subject": "fake"}, five_lines)).estimates.height == 1
 
 
 def test_score_leaves_the_store_alone(five_lines):
-    api.run("count", "fake", five_lines)
+    prejudge.run("count", "fake", five_lines)
     before = Path(five_lines.store).read_bytes()
     Path(five_lines.store).chmod(0o444)
-    api.score("latest", five_lines)
+    prejudge.score("latest", five_lines)
     assert Path(five_lines.store).read_bytes() == before
 
 
 def test_store_is_closed_after_a_run(five_lines):
-    api.run("count", "fake", five_lines)
+    prejudge.run("count", "fake", five_lines)
     Path(five_lines.store).unlink()
     with Store(five_lines.store) as store:
         assert store.find([b"x"]) == {}
@@ -220,8 +222,8 @@ def test_interrupted_run_is_told_as_incomplete(run_study, catalogue, store):
 
 def test_unknown_mode_is_refused():
     with raises_code(UnknownNameError, "unknown-mode", "refresh, replay, use"):
-        api.Settings(mode="bad")  # type: ignore[arg-type]
+        prejudge.Settings(mode="bad")  # type: ignore[arg-type]
 
 
 def test_run_has_a_short_repr(five_lines):
-    assert len(repr(api.run("count", "fake", five_lines))) < 500
+    assert len(repr(prejudge.run("count", "fake", five_lines))) < 500

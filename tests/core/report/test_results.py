@@ -6,29 +6,30 @@ import pytest
 from fakes import MeanLength
 from matplotlib.figure import Figure
 
-from prejudge.core import api
+import prejudge
+from prejudge import load
 from prejudge.core.catalogue.plugins import Plugged, Registered
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Chart, Estimate
 from prejudge.core.engine.manifest import MANIFEST, remeasured_in
-from prejudge.core.report.results import load
 from prejudge.testing import raises_code
 
 
 @pytest.fixture
 def made(catalogue, monkeypatch, tmp_path):
     """Return a run that was made before, with a figure, and its settings."""
-    monkeypatch.setattr(api.Catalogue, "load", classmethod(lambda cls, registry=None: catalogue))
+    monkeypatch.setattr(Catalogue, "load", classmethod(lambda cls, registry=None: catalogue))
     monkeypatch.setattr(MeanLength, "figures", lambda self, estimates: [Chart("bars", "Bars", "", Figure())])
-    settings = api.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"))
-    return api.run("count", "fake", settings, n=4), settings
+    settings = prejudge.Settings(store=str(tmp_path / "s.db"), runs=str(tmp_path / "runs"))
+    return prejudge.run("count", "fake", settings, n=4), settings
 
 
 @pytest.mark.parametrize("place", ["store", "folder"])
 def test_loaded_run_is_the_run(made, place):
     run, settings = made
-    loaded = load(run.name, settings.store) if place == "store" else load(run.report.parent)
+    loaded = load(run.name, settings) if place == "store" else load(run.report.parent)
     assert loaded.name == run.name and loaded.manifest.study.name == "count"
     assert loaded.estimates.equals(run.estimates) and loaded.observations.equals(run.observations)
     told = "The mean length is 3.0.\nCalibration: uncalibrated: it has no certificate"
@@ -40,13 +41,13 @@ def test_folder_that_was_scored_again_says_so(made, monkeypatch):
     run, settings = made
     monkeypatch.setattr(MeanLength, "options", Scaled)
     monkeypatch.setattr(MeanLength, "compute", scaled)
-    api.score(run.name, settings, {"mean.times": 2})
-    folder, store = load(run.report.parent), load(run.name, settings.store)
+    prejudge.score(run.name, settings, {"mean.times": 2})
+    folder, store = load(run.report.parent), load(run.name, settings)
     assert (folder.estimates["value"].item(), store.estimates["value"].item()) == (2.0, 1.0)
     assert folder.remeasured == {"mean.times": 2} and store.remeasured == {}
     assert remeasured_in(run.report.parent) == {"mean.times": 2} and remeasured_in(run.report.parent / "none") == {}
     assert repr(folder).startswith(f"Run {run.name} (scored again with mean.times = 2)\n")
-    again = load(run.name, settings.store, assignments={"mean.times": 2})
+    again = load(run.name, settings, assignments={"mean.times": 2})
     assert again.estimates.equals(folder.estimates) and again.remeasured == folder.remeasured
 
 
@@ -60,7 +61,7 @@ def scaled(self, observations, options):
 
 def test_plot_gives_all_figures_or_one(made):
     run, settings = made
-    loaded = load("latest", settings.store)
+    loaded = load("latest", settings)
     assert list(loaded.plot()) == ["bars"] and isinstance(loaded.plot("bars"), Figure)
     assert isinstance(run.plot("bars"), Figure)
     with raises_code(UnknownNameError, "unknown-figure", "'bars'"):
@@ -72,13 +73,13 @@ def test_folder_needs_no_store(made):
     (run.report.parents[2] / "s.db").unlink()
     assert load(run.report.parent).estimates.height == 1
     with raises_code(UsageError, "store.missing"):
-        load(run.name, settings.store)
+        load(run.name, settings)
 
 
 def test_folder_has_no_head(made):
     """Its files can be changed, and nothing in them shows it."""
     run, settings = made
-    assert load(run.name, settings.store).manifest.head and not load(run.report.parent).manifest.head
+    assert load(run.name, settings).manifest.head and not load(run.report.parent).manifest.head
 
 
 def test_folder_of_something_else_is_refused(tmp_path):
@@ -91,11 +92,11 @@ def test_folder_of_something_else_is_refused(tmp_path):
 
 def test_api_compares(made, catalogue):
     run, settings = made
-    other = api.run("count", "other", settings, n=4)
+    other = prejudge.run("count", "other", settings, n=4)
     paired = Plugged("paired-difference", "prejudge.metrics.general.paired:PairedDifference")
     catalogue.plugins.offers["metric"][paired.name] = Registered(paired, "tests")
-    compared = api.compare(run.name, other.name, settings=settings)
-    assert compared.differences["value"].to_list() == [0.0] and compared.report.exists()
+    compared = prejudge.compare(run.name, other.name, settings=settings)
+    assert compared.estimates["value"].to_list() == [0.0] and compared.report.exists()
     assert "2 runs compared" in repr(compared) and compared.plot() is not None
 
 

@@ -362,7 +362,7 @@ def test_python_gives_what_the_command_line_prints(tmp_path, monkeypatch):
     printed = CliRunner().invoke(cli, words, catch_exceptions=False).output
     found = prejudge.smallest_effects("bistereo-pairs", per_cell=12, icc=0.1, spread=4, power=0.9)
     assert printed.endswith(f"{found!r}\n")
-    assert set(found.frame["metric"]) == {"favouritism", "favouritism_log_odds", "discrimination"}
+    assert set(found.estimates["metric"]) == {"favouritism", "favouritism_log_odds", "discrimination"}
 
 
 def test_python_takes_a_pilot_by_name_or_as_a_run(tmp_path, monkeypatch):
@@ -370,7 +370,7 @@ def test_python_takes_a_pilot_by_name_or_as_a_run(tmp_path, monkeypatch):
     asked = {"per_cell": 4, "trisentbias.resamples": 99}
     done = prejudge.run("bistereo-pairs", "simulated-biased", **asked)
     by_name, by_run = (prejudge.smallest_effects("bistereo-pairs", pilot=pilot, **asked) for pilot in ("latest", done))
-    assert by_name.lines == by_run.lines
+    assert by_name.conclusion == by_run.conclusion
     assert "from the pilot" in repr(by_name)
 
 

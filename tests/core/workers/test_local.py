@@ -19,8 +19,7 @@ import pytest
 from children import PATIENCE, wait_for
 from click.testing import CliRunner
 
-from prejudge import Settings
-from prejudge.core.api import observe
+from prejudge import Settings, observe
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, PrejudgeError
 from prejudge.core.engine.manifest import manifest_of

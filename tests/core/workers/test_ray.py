@@ -20,8 +20,7 @@ from children import wait_for
 from click.testing import CliRunner
 
 import prejudge
-from prejudge import Settings
-from prejudge.core.api import observe
+from prejudge import Settings, observe
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, MissingExtraError, PrejudgeError, UsageError

@@ -86,7 +86,7 @@ def test_unable_model_has_reasons_and_no_values(found):
 
 def test_methods_order_models(found):
     strong = {"simulated-biased": 1.0, "biased-half": 0.6, "words": 0.0}
-    frame = found.methods.filter(pl.col("model").is_in(list(strong)))
+    frame = found.estimates.filter(pl.col("model").is_in(list(strong)))
     for method in ("sentences", "choice"):
         own = {row["model"]: row["dominance"] for row in frame.filter(method=method).iter_rows(named=True)}
         assert own["simulated-biased"] > own["biased-half"] > own["words"]

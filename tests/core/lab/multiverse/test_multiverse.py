@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
-from prejudge import MultiverseOptions
 from prejudge.core.answer import answer_of
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UnsupportedOperationError, UsageError
@@ -34,7 +33,7 @@ def settings(tmp_path_factory):
     (place / "registry.toml").write_text(PLANTED)
     made = prejudge.Settings(store=str(place / "p.db"), runs=str(place / "runs"), registry=str(place / "registry.toml"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
         prejudge.run("bistereo-pairs", "leaning", made, **SMALL)
     return made
 
@@ -42,15 +41,14 @@ def settings(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(settings):
     values = {"seed": [0, 7], "trisentbias.cluster": [["template"], ["attribute"]]}
-    choices = MultiverseOptions(group=GROUP, choices=values)
-    return prejudge.multiverse("bistereo-pairs", "leaning", settings, choices, **SMALL)
+    return prejudge.multiverse("bistereo-pairs", "leaning", settings, group=GROUP, choices=values, **SMALL)
 
 
 def test_what_is_stored_is_scored_anew_and_the_rest_planned(found):
     """Two seeds of the design, one of which was asked; thresholds and clusters need no answer."""
-    assert found.found.every == 2 * 3 * 2
-    assert found.universes.height == 6
-    (missing,) = found.found.missing
+    assert found.multiverse.every == 2 * 3 * 2
+    assert found.estimates.height == 6
+    (missing,) = found.multiverse.missing
     assert missing.universes == 6
     assert missing.requests > 0
     assert missing.study.options["seed"] == 7
@@ -63,26 +61,26 @@ def test_a_choice_that_the_model_cannot_answer_leaves_the_others(tmp_path):
     made = prejudge.Settings(store=str(tmp_path / "p.db"), runs=str(tmp_path / "runs"))
     small = {"per_cell": 2, "axes": ["height"], "genders": ["women"]}
     prejudge.run("bistereo-pairs", "reference-masked-biased", made, **small)
-    both = MultiverseOptions(group=GROUP, choices={"scoring": ["pll", "sentence"]})
-    found = prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, both, **small)
-    (unable,) = found.found.unable
-    assert (unable.universes, unable.needs) == (found.found.every / 2, "likelihood")
-    assert found.universes["scoring"].unique().to_list() == ["pll"]
-    assert not found.found.missing
+    both = {"scoring": ["pll", "sentence"]}
+    found = prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, group=GROUP, choices=both, **small)
+    (unable,) = found.multiverse.unable
+    assert (unable.universes, unable.needs) == (found.multiverse.every / 2, "likelihood")
+    assert found.estimates["scoring"].unique().to_list() == ["pll"]
+    assert not found.multiverse.missing
     assert "likelihood" in found.conclusion
-    other = MultiverseOptions(group=GROUP, choices={"scoring": ["sentence", "pll"]})
+    other = {"scoring": ["sentence", "pll"]}
     with raises_code(UnsupportedOperationError, "study.operation"):
-        prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, other, **small)
+        prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, group=GROUP, choices=other, **small)
 
 
 def test_values_are_those_of_score(found, settings):
     """Each universe has the estimate that `score --set` gives by hand."""
-    run = found.universes["run"][0]
+    run = found.estimates["run"][0]
     for cluster in ("template", "attribute"):
         by_hand = prejudge.score(run, settings, {"trisentbias.cluster": [cluster]}).estimates
         own = by_hand.filter((pl.col("metric") == "favouritism") & (pl.col("gender") == "women"))
         for threshold, value, low in own.select("threshold", "value", "low").iter_rows():
-            row = found.universes.filter(
+            row = found.estimates.filter(
                 (pl.col("group.threshold") == str(threshold)) & pl.col("trisentbias.cluster").str.contains(cluster)
             ).row(0, named=True)
             assert (row["value"], row["low"]) == (value, low)
@@ -90,13 +88,13 @@ def test_values_are_those_of_score(found, settings):
 
 def test_shares_and_moves_from_the_table_alone(found):
     """What agrees and what each choice changes, counted again from the rows."""
-    rows = found.universes.to_dicts()
+    rows = found.estimates.to_dicts()
     own = next(row for row in rows if row["own"])
     assert (own["group.threshold"], own["seed"]) == ("0.02", "0")
-    assert found.found.same_verdict == sum(row["verdict"] == own["verdict"] for row in rows) / len(rows)
+    assert found.multiverse.same_verdict == sum(row["verdict"] == own["verdict"] for row in rows) / len(rows)
     sides = [(row["value"] > 0) - (row["value"] < 0) for row in rows]
-    assert found.found.same_sign == sides.count((own["value"] > 0) - (own["value"] < 0)) / len(rows)
-    moved = {one.choice: one for one in found.found.moved}
+    assert found.multiverse.same_sign == sides.count((own["value"] > 0) - (own["value"] < 0)) / len(rows)
+    moved = {one.choice: one for one in found.multiverse.moved}
     for choice in ("group.threshold", "trisentbias.cluster"):
         others = [name for name in ("group.threshold", "trisentbias.cluster") if name != choice]
         pairs = [
@@ -122,13 +120,13 @@ def test_page_and_tables(found):
 @pytest.mark.parametrize(
     ("study", "choices", "code"),
     [
-        ("subtle-asa", MultiverseOptions(), "multiverse.choices"),
-        ("bistereo-pairs", MultiverseOptions(choices={"colour": [1, 2]}), "multiverse.choices"),
-        ("bistereo-pairs", MultiverseOptions(choices={"seed": [1]}), "multiverse.choices"),
-        ("bistereo-pairs", MultiverseOptions(choices={"seed": [1, 1]}), "multiverse.choices"),
-        ("bistereo-pairs", MultiverseOptions(choices={"seed": list(range(500))}), "multiverse.many"),
-        ("bistereo-pairs", MultiverseOptions(measure="halo"), "multiverse.measure"),
-        ("bistereo-pairs", MultiverseOptions(group={"axis": "weight"}), "multiverse.group"),
+        ("subtle-asa", dict(), "multiverse.choices"),
+        ("bistereo-pairs", dict(choices={"colour": [1, 2]}), "multiverse.choices"),
+        ("bistereo-pairs", dict(choices={"seed": [1]}), "multiverse.choices"),
+        ("bistereo-pairs", dict(choices={"seed": [1, 1]}), "multiverse.choices"),
+        ("bistereo-pairs", dict(choices={"seed": list(range(500))}), "multiverse.many"),
+        ("bistereo-pairs", dict(measure="halo"), "multiverse.measure"),
+        ("bistereo-pairs", dict(group={"axis": "weight"}), "multiverse.group"),
     ],
 )
 def test_refused(settings, study, choices, code):
@@ -137,7 +135,7 @@ def test_refused(settings, study, choices, code):
             study,
             "leaning" if study != "subtle-asa" else "simulated-fair",
             settings,
-            choices,
+            **choices,
             **(SMALL if study == "bistereo-pairs" else {}),
         )
 
@@ -161,7 +159,7 @@ def test_command(settings):
 
 def test_first_screen_of_the_run_names_its_multiverse(found, settings):
     """Only while the run is the same."""
-    run = prejudge.load(found.universes["run"][0], settings.store, settings.registry)
+    run = prejudge.load(found.estimates["run"][0], settings)
     said = answer_of(with_said(run.scores, Path(settings.runs))).notes
     assert any(note.startswith("Every defensible choice: Of ") for note in said)
     other = msgspec.structs.replace(run.scores.manifest, head="0" * 64)

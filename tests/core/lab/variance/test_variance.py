@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import prejudge
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
-from prejudge.core.lab.variance.outcome import outcome_of
+from prejudge.core.lab.variance.outcome import VarianceOptions, outcome_of
 from prejudge.core.scoring.score import opened
 from prejudge.core.store import Store
 from prejudge.testing import raises_code
@@ -40,7 +40,7 @@ def runs(tmp_path_factory):
         store=str(place / "p.db"), runs=str(place / "runs"), registry=str(place / "registry.toml")
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
         asked = [("bistereo-pairs", "leaning", SMALL), ("bistereo-pairs", "other", SMALL)]
         asked += [("bistereo-pairs", "leaning", SMALL | {"seed": 7}), ("subtle-sai", "simulated-fair", {"per_cell": 3})]
         return settings, [prejudge.run(study, model, settings, **options).name for study, model, options in asked]
@@ -55,23 +55,23 @@ def leaning(runs):
 def test_headline_is_that_of_the_run(runs, leaning):
     """The difference of means of the two sides, from the observations alone."""
     settings, names = runs
-    rows = prejudge.load(names[0], settings.store, settings.registry).observations
+    rows = prejudge.load(names[0], settings).observations
     wide = rows.pivot("side", index=["pair", "sentiment"], values="log_probability")
     by = dict(wide.group_by("sentiment").agg((pl.col("desirable") - pl.col("undesirable")).mean()).iter_rows())
-    assert leaning.found.outcome.value == pytest.approx(by["positive"] - by["negative"])
-    assert leaning.found.outcome.measure == "favouritism_log_odds"
+    assert leaning.variance.outcome.value == pytest.approx(by["positive"] - by["negative"])
+    assert leaning.variance.outcome.measure == "favouritism_log_odds"
 
 
 def test_planted_leans_are_where_the_variance_is(leaning):
-    by = {row["component"]: row for row in leaning.components.iter_rows(named=True)}
+    by = {row["component"]: row for row in leaning.estimates.iter_rows(named=True)}
     template = next(row for name, row in by.items() if name.startswith("template"))
     assert template["low"] <= 1.5**2 <= template["high"]
     word = next(row for name, row in by.items() if name.startswith("attribute"))
     assert word["low"] <= 1.0 <= word["high"]
     # Every template has words of both sides, and every word one side only.
     assert word["share of squared error (%)"] > template["share of squared error (%)"]
-    assert leaning.found.headline.random == {"template", "attribute"}
-    assert leaning.found.headline.error.value > 1.5 * leaning.found.outcome.naive
+    assert leaning.variance.headline.random == {"template", "attribute"}
+    assert leaning.variance.headline.error.value > 1.5 * leaning.variance.outcome.naive
 
 
 def test_designs_agree_with_a_run_of_so_many(leaning):
@@ -87,21 +87,21 @@ def test_designs_agree_with_a_run_of_so_many(leaning):
 def test_models_are_told_apart(runs):
     settings, names = runs
     found = prejudge.variance(*names[:2], settings=settings)
-    headline = found.found.headline
+    headline = found.variance.headline
     assert headline.object == "model"
     assert 0 < headline.relative.value < 1
     assert headline.dependable.value <= headline.relative.value + 1e-9
-    assert set(found.found.outcome.rows["model"]) == {"leaning", "other"}
+    assert set(found.variance.outcome.rows["model"]) == {"leaning", "other"}
 
 
 def test_page_and_files(leaning):
     place = leaning.report.parent
     drawn = {one.stem.partition("-")[2] for one in (place / "figures").iterdir()}
     assert drawn == {"components", "designs"}
-    assert pl.read_parquet(place / "components.parquet").equals(leaning.components)
+    assert pl.read_parquet(place / "components.parquet").equals(leaning.estimates)
     assert json.loads((place / "variance.json").read_text())["conclusion"] == leaning.conclusion
     page = (place / "report.html").read_text()
-    assert leaning.found.outcome.words.label in page
+    assert leaning.variance.outcome.words.label in page
     assert set(leaning.plot()) == {"components", "designs"}
 
 
@@ -119,36 +119,35 @@ def test_page_and_files(leaning):
         ((0,), {"measure": "favourites"}, "unknown-measure"),
         ((0,), {"metric": "none"}, "unknown-metric"),
         ((0,), {"error": 0.0}, "options.value"),
-        ((0,), {"method": "ml"}, "unknown-method"),
+        ((0,), {"method": "ml"}, "options.choice"),
     ],
 )
 def test_what_cannot_be_done(runs, chosen, options, code):
     settings, names = runs
-    with raises_code(prejudge.UsageError, code):
+    with raises_code(prejudge.errors.UsageError, code):
         named = [names[place] for place in chosen]
-        prejudge.variance(*named, settings=settings, options=prejudge.VarianceOptions(**options))
+        prejudge.variance(*named, settings=settings, **options)
 
 
 def test_another_method_has_its_own_numbers_and_words(runs, leaning):
     settings, (name, *_) = runs
-    found = prejudge.variance(name, settings=settings, options=prejudge.VarianceOptions(method="reml", interactions=1))
-    assert found.components["variance"].min() >= 0
-    word = found.components.filter(pl.col("component") == "attribute (in sentiment)")
+    found = prejudge.variance(name, settings=settings, method="reml", interactions=1)
+    assert found.estimates["variance"].min() >= 0
+    word = found.estimates.filter(pl.col("component") == "attribute (in sentiment)")
     assert word["low"].item() <= 1.0 <= word["high"].item()
-    error = found.found.headline.error
-    assert error.low <= leaning.found.headline.error.value <= error.high
+    error = found.variance.headline.error
+    assert error.low <= leaning.variance.headline.error.value <= error.high
     page = found.report.read_text()
     assert "Variance components by REML" in page and "profile likelihood" in page and "Ting" not in page
 
 
 def test_one_level_is_said_and_the_rest_is_estimated(runs, leaning):
-    assert "variance.one-level" in {note.code for note in leaning.found.notes}
+    assert "variance.one-level" in {note.code for note in leaning.variance.notes}
     settings, (name, *_) = runs
-    where = prejudge.VarianceOptions(where={"sentiment": "positive"}, measure="log_odds_difference")
-    found = prejudge.variance(name, settings=settings, options=where)
-    said = {note.code: note.text for note in found.found.notes}
-    assert "sentiment" in said["variance.one-level"] + str([n.text for n in found.found.notes])
-    assert found.found.headline.error.value > 0
+    found = prejudge.variance(name, settings=settings, where={"sentiment": "positive"}, measure="log_odds_difference")
+    said = {note.code: note.text for note in found.variance.notes}
+    assert "sentiment" in said["variance.one-level"] + str([n.text for n in found.variance.notes])
+    assert found.variance.headline.error.value > 0
 
 
 def test_command(runs):
@@ -171,7 +170,7 @@ def test_missing_answers_are_left_out_and_counted(runs):
     lost = pl.int_range(pl.len()) < 10
     frame = frame.with_columns(status=pl.when(lost).then(pl.lit("refused")).otherwise("status"))
     damaged = msgspec.structs.replace(scores, observations={stage: frame}, metrics=instrument.metrics)
-    outcome = outcome_of({"one": damaged}, prejudge.VarianceOptions())
+    outcome = outcome_of({"one": damaged}, VarianceOptions())
     whole = frame["pair"].n_unique()
     assert outcome.missing == frame.head(10)["pair"].n_unique()
     assert outcome.rows.height == whole - outcome.missing
@@ -181,7 +180,7 @@ def test_missing_answers_are_left_out_and_counted(runs):
 def test_one_way_components_of_a_run_are_those_of_numpy(runs):
     """Mean squares between and within the words of praise, from the observations alone (Searle 1971, chapter 10)."""
     settings, (name, *_) = runs
-    rows = prejudge.load(name, settings.store, settings.registry).observations
+    rows = prejudge.load(name, settings).observations
     wide = rows.filter(pl.col("sentiment") == "positive").pivot(
         "side", index=["pair", "attribute"], values="log_probability"
     )
@@ -193,11 +192,9 @@ def test_one_way_components_of_a_run_are_those_of_numpy(runs):
     between = sum(len(own) * (own.mean() - middle) ** 2 for own in groups) / (len(groups) - 1)
     typical = (sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(groups) - 1)
     assert len(set(sizes)) > 1  # unbalanced, so that the sizes matter
-    options = prejudge.VarianceOptions(
-        measure="log_odds_difference", where={"sentiment": "positive"}, facets=("attribute",)
-    )
-    found = prejudge.variance(name, settings=settings, options=options)
-    by = dict(found.components.select("component", "variance").iter_rows())
+    options = {"measure": "log_odds_difference", "where": {"sentiment": "positive"}, "facets": ("attribute",)}
+    found = prejudge.variance(name, settings=settings, **options)
+    by = dict(found.estimates.select("component", "variance").iter_rows())
     assert list(by.values()) == pytest.approx([(between - within) / typical, within])
 
 
@@ -213,7 +210,7 @@ def damaged(runs, change):
 def test_facets_that_change_together_are_both_named(runs):
     """A run that asked about each noun in an order of its own."""
     confounded = damaged(runs, lambda frame: frame.with_columns(order=pl.col("noun")))
-    outcome = outcome_of({"one": confounded}, prejudge.VarianceOptions(facets=("noun", "order", "attribute")))
+    outcome = outcome_of({"one": confounded}, VarianceOptions(facets=("noun", "order", "attribute")))
     (note,) = (one for one in outcome.notes if one.code == "variance.confounded")
     assert "noun" in note.text and "order" in note.text
     assert "order" not in outcome.facets and {"noun", "attribute"} <= set(outcome.facets)
@@ -223,7 +220,7 @@ def test_empty_cells_are_left_out_and_the_rest_is_estimated(runs):
     """No answer about one word in half of the templates."""
     first = pl.col("attribute") == pl.col("attribute").first()
     holes = damaged(runs, lambda frame: frame.filter(~(first & (pl.col("template").rank("dense") % 2 == 0))))
-    outcome = outcome_of({"one": holes}, prejudge.VarianceOptions(facets=("template", "attribute")))
+    outcome = outcome_of({"one": holes}, VarianceOptions(facets=("template", "attribute")))
     assert set(outcome.facets) >= {"template", "attribute"}
     assert outcome.rows.height == holes.observations[next(iter(holes.observations))]["pair"].n_unique()
     assert outcome.missing == 0
@@ -231,6 +228,5 @@ def test_empty_cells_are_left_out_and_the_rest_is_estimated(runs):
 
 def test_level_that_is_none_is_named_with_those_that_are(runs):
     settings, (name, *_) = runs
-    where = prejudge.VarianceOptions(where={"gender": "nobody"})
-    with raises_code(prejudge.UsageError, "variance.nothing", "nobody", "women"):
-        prejudge.variance(name, settings=settings, options=where)
+    with raises_code(prejudge.errors.UsageError, "variance.nothing", "nobody", "women"):
+        prejudge.variance(name, settings=settings, where={"gender": "nobody"})

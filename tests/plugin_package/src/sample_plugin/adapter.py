@@ -23,8 +23,8 @@ class Echo(prejudge.ModelAdapter):
     async def generate(self, request):
         """Say the question again."""
         if not request.messages or not all(message.parts for message in request.messages):
-            raise prejudge.PermanentError("there is nothing to answer")
+            raise prejudge.errors.PermanentError("there is nothing to answer")
         parts = [part for message in request.messages for part in message.parts]
-        if not all(isinstance(part, prejudge.Text) for part in parts):
-            raise prejudge.PermanentError("an image cannot be said again")
-        return prejudge.Generation(text=" ".join(part.text for part in parts))
+        if not all(isinstance(part, prejudge.records.Text) for part in parts):
+            raise prejudge.errors.PermanentError("an image cannot be said again")
+        return prejudge.records.Generation(text=" ".join(part.text for part in parts))

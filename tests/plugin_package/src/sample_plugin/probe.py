@@ -4,6 +4,7 @@ import csv
 from importlib.resources import files
 
 import prejudge
+from prejudge import records
 
 
 def people():
@@ -15,15 +16,15 @@ def people():
 class Greeting(prejudge.Stage):
     """One greeting per person."""
 
-    operation = prejudge.Generate
+    operation = records.Generate
     factors = ("person", "group")
     outcomes = ("length",)
 
     def trials(self, earlier):
         """Yield the greetings."""
         for name, group in people():
-            message = prejudge.Message("user", (prejudge.Text(f"Greet {name}."),))
-            request = prejudge.Generate(messages=(message,), sampling=prejudge.Sampling(temperature=0.0))
+            message = records.Message("user", (records.Text(f"Greet {name}."),))
+            request = records.Generate(messages=(message,), sampling=records.Sampling(temperature=0.0))
             yield prejudge.Trial(name, {"person": name, "group": group}, request)
 
     def read(self, factors, response):
