@@ -40,11 +40,12 @@ from .core.contracts import Stage as Stage
 from .core.contracts import Trial as Trial
 from .core.contracts import Unreadable as Unreadable
 from .core.contracts import harmless as harmless
-from .core.contracts.adapter import Expected as Expected
+from .core.contracts.abilities import Abilities as Abilities
 from .core.contracts.adapter import Identity as Identity
 from .core.contracts.adapter import Limits as Limits
 from .core.contracts.adapter import ModelAdapter as ModelAdapter
 from .core.contracts.adapter import Remark as Remark
+from .core.contracts.adapter import RemoteEndpoint as RemoteEndpoint
 from .core.contracts.adapter import Services as Services
 from .core.contracts.adapter import Worker as Worker
 from .core.contracts.canonical import wire_seed as wire_seed

@@ -50,6 +50,8 @@ from prejudge.core.contracts.records import (
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
 
+from ..core.contracts.adapter import answer_one
+
 CONNECTIONS = 64
 KEY = "none"
 USAGE = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
@@ -199,7 +201,7 @@ async def adapter_only(url: str, count: int) -> float:
     async def ask(number: int) -> str:
         message = Message("user", (Text(question(number)),))
         sampling = Sampling(temperature=0.0, max_tokens=64)
-        return (await adapter.generate(Generate(messages=(message,), sampling=sampling))).text
+        return (await answer_one(adapter, Generate(messages=(message,), sampling=sampling))).text
 
     took = await timed(ask, count)
     await adapter.aclose()

@@ -487,7 +487,7 @@ async def aconverge(
     if not subjects and not runs:
         raise UsageError("name what to measure: a model, or runs of it.", code="converge.nothing")
     cases = await asyncio.to_thread(cases_of, catalogue, known, subjects, roles or {}, options or {})
-    await ensure_ready(catalogue, (case.study for case in cases if case.study is not None), OF_THE_METHOD)
+    await ensure_ready(catalogue, (case.study for case in cases if case.study is not None))
     purse, asked = Purse(settings.run_options.caps), list[str | None]()
     with Store(settings.store, later=True) as store:
         for place, case in enumerate(cases):

@@ -19,7 +19,7 @@ import msgspec
 import polars as pl
 
 from ..core.contracts import Options, Probe, Stage, Trial, Unreadable
-from ..core.contracts.adapter import OPERATIONS
+from ..core.contracts.abilities import OPERATIONS
 from ..core.contracts.canonical import decode_request, encode, encode_response
 from ..core.contracts.options import build_options
 from ..core.contracts.records import AnyResponse, Scalar

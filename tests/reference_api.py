@@ -66,7 +66,8 @@ PAGE: dict[str, list[Part | str]] = {
         Part("core.multiverse.choices", "MultiverseOptions"),
     ],
     "Contracts": [
-        Part("core.contracts.adapter", "ModelAdapter Expected Identity Limits Remark Services Worker"),
+        Part("core.contracts.adapter", "ModelAdapter Identity Limits Remark RemoteEndpoint Services Worker"),
+        Part("core.contracts.abilities", "Abilities"),
         Part("core.contracts.canonical", "wire_seed"),
         Part("core.contracts", "Probe Stage Trial Unreadable Imported Follows Metric Presentation Options"),
         Part("core.contracts.effects", "OptionEffect harmless"),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_asked
+from ..catalogue.needs import ensure_asked
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import ModelAdapter, Services
@@ -101,7 +101,7 @@ class Bench:
         for place, stage in enumerate(self.stages):
             asked = self.first if place == 0 else [Asked.of(trial) for trial in stage.trials(earlier)]
             model = models[stage.role]
-            model.bind(Services(blobs=self._blob, keep=self._keep))
+            model.services = Services(blobs=self._blob, keep=self._keep)
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
 

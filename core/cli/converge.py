@@ -116,7 +116,7 @@ def ask_all(
 
     A case whose answers all fail or cannot be read is no reason to ask no other: it says why in `why_not`.
     """
-    asyncio.run(ensure_ready(catalogue, (case.study for case in cases if case.study is not None), OF_THE_METHOD))
+    asyncio.run(ensure_ready(catalogue, (case.study for case in cases if case.study is not None)))
     purse, done, runs = Purse(options.caps), list[Case](), list[str | None]()
     left = sum(case.study is not None for case in cases)
     for case in cases:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from .abilities import OPERATIONS, Need
 from .adapter import Identity
 from .errors import UsageError
 from .options import Options
@@ -156,6 +157,11 @@ class Stage(ABC):
         store. Rows and columns must stay; `status`, `reason` and outcomes may change.
         """
         return observations
+
+
+def stage_need(stage: Stage) -> Need:
+    """Return what a stage needs of the model of its role."""
+    return Need(operation=OPERATIONS[stage.operation], images=stage.shows_images)
 
 
 class Probe(ABC):

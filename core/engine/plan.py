@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import sqlalchemy as sa
 
-from ..catalogue.capabilities import ensure_asked, ensure_named_capable
+from ..catalogue.needs import ensure_asked, ensure_suitable
 from ..catalogue.prices import Prices
 from ..catalogue.registry import Published
 from ..catalogue.study import Catalogue, Study
@@ -114,7 +114,7 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
         DataError: the design is empty.
     """
     instrument = catalogue.instrument(study)
-    ensure_named_capable(catalogue, study, instrument)
+    ensure_suitable(catalogue, study, instrument, planned=True)
     first, *others = instrument.stages()
     later = tuple((stage.name, stage.role) for stage in others)
     return [msgspec.structs.replace(_plan_stage(catalogue, study, first, store), later=later)]

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_asked, ensure_capable
+from ..catalogue.needs import ensure_asked, ensure_suitable
 from ..catalogue.origins import Origin, origins
 from ..catalogue.packages import adapter_packages
 from ..catalogue.plugins import blamed
@@ -181,7 +181,7 @@ async def _executed(
     if options.name is not None:
         ensure_recorded(store, options.name)  # its trials are recorded anew, its manifest is gone on with
     instrument = catalogue.instrument(study if earlier is None else as_made(catalogue, earlier.manifest))
-    ensure_capable(catalogue, study, instrument)
+    ensure_suitable(catalogue, study, instrument)
     prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
     ensure_priced(options.caps, prices)
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
@@ -243,8 +243,8 @@ class _Run:
         self, parts: _Parts, store: Store, options: RunOptions, progress: Progress, budget: Budget | None = None
     ) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins, self.packages = parts
-        endpoints = (adapter.endpoint for adapter in self.adapters.values())
-        self.limiters = Limiters(options.longest_wait, {name for name in endpoints if name is not None})
+        endpoints = (adapter.endpoint for adapter in self.adapters.values() if adapter.endpoint is not None)
+        self.limiters = Limiters(options.longest_wait, {endpoint.name for endpoint in endpoints})
         self.budget = budget or (Budget(options.caps) if options.caps.any else None)
         self.inspectors: dict[str, Inspector] = {}
         """Of the present stage, by model."""
@@ -252,7 +252,7 @@ class _Run:
         for model, adapter in self.adapters.items():
             services = self.limiters.services(adapter, store)
             own = {"note": partial(self._hear, model), "generation": lambda request: self.generations.get(request, 0)}
-            adapter.bind(msgspec.structs.replace(services, **own))
+            adapter.services = msgspec.structs.replace(services, **own)
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
         self.integrity: dict[str, Integrity] = {}
@@ -417,7 +417,7 @@ class _Run:
     def _inspector(self, adapter: ModelAdapter) -> Inspector | None:
         if adapter.endpoint is None or self.options.mode == "replay":
             return None
-        return Inspector(adapter.identity.model, adapter.expected, Watch(accept=self.options.accept_repeats))
+        return Inspector(adapter.identity.model, adapter.endpoint, Watch(accept=self.options.accept_repeats))
 
     def _hear(self, model: str, remark: Remark) -> None:
         if (inspector := self.inspectors.get(model)) is not None:

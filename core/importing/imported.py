@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_asked
+from ..catalogue.needs import ensure_asked
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
-from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, encode_identity, identity_digest
 from ..contracts.errors import DataError
 from ..contracts.records import Likelihood, PseudoLikelihood, Scalar

@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
-from prejudge.core.catalogue.capabilities import NEEDS as NEEDS_WORD
-from prejudge.core.catalogue.capabilities import fit_of, ways_of
+from prejudge.core.catalogue.needs import NEEDS as NEEDS_WORD
+from prejudge.core.catalogue.needs import fit_of, ways_of
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
-from prejudge.core.contracts.adapter import OPERATIONS, ModelAdapter
+from prejudge.core.contracts.abilities import OPERATIONS
+from prejudge.core.contracts.adapter import ModelAdapter
 from prejudge.core.contracts.errors import UnsupportedOperationError, UsageError
 from prejudge.core.store import Store, statistics
 from prejudge.testing import raises_code

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from prejudge.core.catalogue.study import Instrument
 from prejudge.core.cli.doctor import doctor
 from prejudge.core.contracts import Options, Probe, Stage, Trial, Unreadable
-from prejudge.core.contracts.adapter import Expected, Identity, ModelAdapter
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint
 from prejudge.core.contracts.errors import DataError, PermanentError
 from prejudge.core.contracts.records import (
     Generate,
@@ -63,7 +63,7 @@ class Model(ModelAdapter):
     """Says yes, draws honestly, counts tokens; a test breaks one of these."""
 
     identity = Identity(adapter="a", version="1", model="m")
-    endpoint = "e"
+    endpoint = RemoteEndpoint(name="e")
     reads = 10**9
 
     def __init__(self):
@@ -154,7 +154,7 @@ def test_longest_prompt_is_held_against_context_and_against_a_short_one():
     cut, short, known = "the longest prompt is answered, and not cut off", Model(), Model()
     short.reads = 1
     assert verdicts(examined(Asking(*long), subject=short))[cut] == "fail"
-    known.expected = Expected(context=500)
+    known.endpoint = RemoteEndpoint(name="e", context=500)
     assert verdicts(examined(Asking(*long), subject=known))[cut] == "fail"
 
 

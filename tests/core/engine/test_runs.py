@@ -10,6 +10,7 @@ import pytest
 from fakes import CountStage, FakeModel, ask, text_of
 
 from prejudge.core.contracts import Trial
+from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import (
     AuthenticationError,
@@ -22,7 +23,7 @@ from prejudge.core.contracts.errors import (
     UnsupportedOperationError,
     UsageError,
 )
-from prejudge.core.contracts.records import Generate, Generation, Usage
+from prejudge.core.contracts.records import Generation, Usage
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.scheduler import Scheduler
@@ -342,7 +343,8 @@ def test_plugin_that_fails_is_named(catalogue, store, monkeypatch):
 
 
 def test_model_whose_settings_lack_the_operation_is_refused_before_asking(run_study, store, monkeypatch):
-    monkeypatch.setattr(FakeModel, "lacks", {Generate: "Set a chat template."})
-    with raises_code(UnsupportedOperationError, "model.operation", "'generate'", "Set a chat template"):
+    able = Abilities().without({"generate": "Set a chat template."})
+    monkeypatch.setattr(FakeModel, "abilities", classmethod(lambda _, options: able))
+    with raises_code(UnsupportedOperationError, "study.operation", "'generate'", "Set a chat template"):
         run_study(n=3)
     assert not any(model.asked for model in FakeModel.made) and statistics(store)["Run"] == 0
