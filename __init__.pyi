@@ -30,13 +30,17 @@ from .core.api import variance as variance
 from .core.api import vary as vary
 from .core.compare import CompareOptions as CompareOptions
 from .core.contracts import REASONING as REASONING
+from .core.contracts import Counting as Counting
 from .core.contracts import Follows as Follows
 from .core.contracts import Imported as Imported
+from .core.contracts import LargeStage as LargeStage
+from .core.contracts import MatchedStage as MatchedStage
 from .core.contracts import Metric as Metric
 from .core.contracts import OptionEffect as OptionEffect
 from .core.contracts import Options as Options
 from .core.contracts import Probe as Probe
 from .core.contracts import Stage as Stage
+from .core.contracts import StageRules as StageRules
 from .core.contracts import Trial as Trial
 from .core.contracts import Unreadable as Unreadable
 from .core.contracts import harmless as harmless

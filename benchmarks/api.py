@@ -50,6 +50,7 @@ from prejudge.core.contracts.records import (
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
 
+from ..core.contracts import LargeStage
 from ..core.contracts.adapter import answer_one
 
 CONNECTIONS = 64
@@ -110,7 +111,7 @@ def question(number: int) -> str:
     return f"Question {number}: which of the two people in this short story is described more kindly, and why?"
 
 
-class AskStage(Stage):
+class AskStage(LargeStage):
     """One question per trial."""
 
     operation: ClassVar[type[Request]] = Generate

@@ -69,7 +69,11 @@ PAGE: dict[str, list[Part | str]] = {
         Part("core.contracts.adapter", "ModelAdapter Identity Limits Remark RemoteEndpoint Services Worker"),
         Part("core.contracts.abilities", "Abilities"),
         Part("core.contracts.canonical", "wire_seed"),
-        Part("core.contracts", "Probe Stage Trial Unreadable Imported Follows Metric Presentation Options"),
+        Part(
+            "core.contracts",
+            "Probe Stage StageRules Counting LargeStage MatchedStage Trial Unreadable Imported Follows Metric "
+            "Presentation Options",
+        ),
         Part("core.contracts.effects", "OptionEffect harmless"),
         Part("core.contracts.metric", "REASONING"),
         Part("core.catalogue.plugins", "Plugged Hooks"),

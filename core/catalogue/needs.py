@@ -19,7 +19,7 @@ def ensure_asked(study: Study, stage: Stage, trials: int) -> None:
     """
     if not trials:
         chosen = ", ".join(f"{name} = {value}" for name, value in study.options.items())
-        why = stage.lacks() or f"Check the options{f' ({chosen})' if chosen else ''} and the data that they name."
+        why = stage.shortage() or f"Check the options{f' ({chosen})' if chosen else ''} and the data that they name."
         raise DataError(
             f"study {study.name!r} asks nothing: its stage {stage.name!r} has no trial. {why}",
             code="study.empty",
@@ -113,7 +113,7 @@ NEEDS = "needs "
 class Fit(NamedTuple):
     """Whether a model can answer a study."""
 
-    fits: bool | None
+    able: bool | None
     """None: it cannot be told, such as of a study that needs a file."""
     how: str
     """The options with which it can, or the reason why it cannot."""

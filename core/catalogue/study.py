@@ -445,7 +445,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     def stages(self) -> list[Stage]:
         """Return the stages, in order, without optional ones whose role has no model."""
-        return [stage for stage in self.every_stage() if not stage.optional or stage.role in self.roles]
+        return [stage for stage in self.every_stage() if not stage.rules.optional or stage.role in self.roles]
 
     def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""

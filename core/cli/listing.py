@@ -90,8 +90,8 @@ def _fits(catalogue: Catalogue, model: str) -> Table:
     words = {True: "yes", False: "no", None: "not known"}
     for study in sorted(catalogue.registry.studies):
         fit = fit_of(catalogue, study, name)
-        table.add_row(study, words[fit.fits], fit.how)
-        if fit.fits is False:
+        table.add_row(study, words[fit.able], fit.how)
+        if fit.able is False:
             table.caption, table.caption_justify = LACKS.format(name=name), "left"
     return table
 

@@ -15,7 +15,7 @@ import asyncio
 from abc import ABC
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import msgspec
@@ -209,12 +209,9 @@ class ModelAdapter(ABC):
         return self.abilities(self._record)
 
     async def _perform(self, operation: str, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
-        batch: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]] | None
-        batch = getattr(self, f"{operation}_batch", None)
-        if batch is not None:
-            return await batch(requests)
-        single: Callable[[Any], Awaitable[AnyResponse]] = getattr(self, operation)
-        return await answer_each(single, requests)
+        perform: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
+        perform = getattr(self, f"{operation}_batch", None) or partial(answer_each, getattr(self, operation))
+        return await perform(requests)
 
 
 def abilities_of(adapter: ModelAdapter) -> Abilities:

@@ -26,7 +26,7 @@ class Case(msgspec.Struct, frozen=True):
     """Of the method."""
     model: str
     study: Study | None
-    why_not: str = ""
+    reason: str = ""
 
     @property
     def method(self) -> Method:
@@ -36,7 +36,7 @@ class Case(msgspec.Struct, frozen=True):
     def failed(self, error: str) -> Case:
         """Return the case with the error of its run, as the reason why there is no answer."""
         first = " ".join(error.split()).split(" 2. ")[0].replace("The first 3: 1. ", "The first: ")
-        return msgspec.structs.replace(self, why_not=first)
+        return msgspec.structs.replace(self, reason=first)
 
 
 def cases_of(

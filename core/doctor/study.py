@@ -10,7 +10,7 @@ from ..catalogue.study import Instrument
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, RemoteEndpoint, abilities_of
-from ..contracts.errors import DataError, ModelError
+from ..contracts.errors import DataError, ModelError, UsageError
 from ..contracts.probe import stage_need
 from ..contracts.records import AnyResponse, Generate, Generation, Image, Likelihood
 from ..contracts.words import counted
@@ -61,7 +61,7 @@ async def examine_study(instrument: Instrument, adapters: Mapping[str, ModelAdap
         label = f"{stage.name} ({stage.role})"
         adapter = adapters.get(stage.role)
         if adapter is None:
-            optional = "the study can do without" if stage.optional else "a run needs one"
+            optional = "the study can do without" if stage.rules.optional else "a run needs one"
             why = f"no model is named for it: --model {stage.role}=NAME; {optional}"
             checks.append(Check(label, "skip", why))
             continue
@@ -73,8 +73,10 @@ async def _stage(stage: Stage, adapter: ModelAdapter, first: bool) -> list[Check
     operation = OPERATIONS[stage.operation]
     if why := abilities_of(adapter).missing(stage_need(stage)):
         return [Check(f"it can {operation}", "fail", why)]
-    if (misfit := stage.misfit(adapter.identity)) is not None:
-        return [Check("it fits the study's options", "fail", str(misfit))]
+    try:
+        stage.check_model(adapter.identity)
+    except UsageError as error:
+        return [Check("it fits the study's options", "fail", str(error))]
     found = [Check(f"it can {operation}", "pass", "the adapter offers it")]
     questions = _questions(stage) if first else None
     general = PROBES[stage.operation]
@@ -105,7 +107,7 @@ def _own(stage: Stage, questions: Questions) -> dict[str, Ask]:
 def _questions(stage: Stage) -> Questions:
     trials = list(islice(stage.trials({}), LOOKED_AT))
     if not trials:
-        raise DataError(f"the stage {stage.name!r} has no trial. {stage.lacks()}".strip(), code="study.empty")
+        raise DataError(f"the stage {stage.name!r} has no trial. {stage.shortage()}".strip(), code="study.empty")
     requests = [trial.request for trial in trials]
     sampled = next((one for one in requests if samples(one) and isinstance(one, Generate)), None)
     generated = [one for one in requests if isinstance(one, Generate)]

@@ -48,8 +48,7 @@ def ensure_set_up(study: Study, stages: Iterable[Stage], adapters: Mapping[str, 
     """
     for stage in stages:
         adapter = adapters[study.roles[stage.role]]
-        if stage.shows_images:
+        if stage.rules.images:
             with suppress(ModelError):  # of this sample, not of the study
                 adapter.check(IMAGE_REQUESTS[stage.operation])
-        if (misfit := stage.misfit(adapter.identity)) is not None:
-            raise misfit
+        stage.check_model(adapter.identity)

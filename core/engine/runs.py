@@ -31,6 +31,7 @@ from ..contracts.errors import (
     UnknownNameError,
     UsageError,
 )
+from ..contracts.probe import count_trials
 from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, ensure_recorded, get_run, renewed_answers, trial_counts
@@ -278,7 +279,7 @@ class _Run:
         first = self.instrument.stages()[0]
         # Planning reads the data, so errors in it are found before the store has a record of the run.
         with blamed(self.owner, f"probe {self.study.probe!r}"):
-            self.planned = {first.name: first.count({})}
+            self.planned = {first.name: count_trials(first, {})}
             self.notes.update(dict.fromkeys(self.study.notes, 0))
             self.notes.update(dict.fromkeys((note for stage in self.instrument.stages() for note in stage.notes()), 0))
             ensure_asked(self.study, first, self.planned[first.name])
@@ -364,7 +365,7 @@ class _Run:
                 self.earlier[stage.name] = observe_stage(self.store, ledger.run_id, stage, self.first)
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:
-        planned = self.planned.get(stage.name) or stage.count(self.earlier)
+        planned = self.planned.get(stage.name) or count_trials(stage, self.earlier)
         self.progress.stage(stage.name, stage.role, planned)
         model = self.study.roles[stage.role]
         adapter = self.adapters[model]
@@ -383,7 +384,7 @@ class _Run:
             limiter=(limiter := self.limiters.of(adapter)),
             budget=self.budget,
             prices=self.prices[model],
-            fresh={} if stage.max_attempts > 1 else None,
+            fresh={} if stage.rules.attempts > 1 else None,
             inspector=inspector,
             generations=self.generations,
         )
@@ -585,7 +586,7 @@ class _Window:
                 self.keyed[place] = self.scheduler.key(request)
 
     def _attempt(self, place: int) -> int:
-        return self.keyed[place].request.attempt if self.stage.max_attempts > 1 else 0
+        return self.keyed[place].request.attempt if self.stage.rules.attempts > 1 else 0
 
     async def record(self) -> None:
         """Record the trials with the answers that were found; one without an answer and a failure was not asked."""
@@ -596,7 +597,7 @@ class _Window:
     async def answer(self) -> None:
         """Find the answers of the trials: stored ones, or those that the scheduler asks for."""
         await self._ask(range(len(self.trials)))
-        for attempt in range(1, self.stage.max_attempts):
+        for attempt in range(1, self.stage.rules.attempts):
             if not (unanswered := await self._unanswered(attempt - 1)):
                 break
             for place in unanswered:
@@ -653,7 +654,7 @@ class _Window:
 
     def _asks_again(self, place: int, response: AnyResponse) -> bool:
         """Return whether a response has no answer, and the stage asks again for its status."""
-        again = self.stage.asks_again
+        again = self.stage.rules.again
         if self.first == "rule" and response.status != "ok":
             return False
         if response.status not in ("ok", *again):

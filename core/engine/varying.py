@@ -18,6 +18,7 @@ from ..contracts import Stage
 from ..contracts.adapter import ModelAdapter, refusal
 from ..contracts.canonical import identity_digest
 from ..contracts.errors import BudgetError, ModelError, PermanentError, UsageError
+from ..contracts.probe import example_trials
 from ..contracts.records import AnyRequest, Draw, Generate, Image
 from ..contracts.words import counted
 from ..store import Failure, Store
@@ -75,7 +76,7 @@ def _ensure_sendable(study: Study, stage: Stage, adapter: ModelAdapter) -> None:
     if stage.role != SUBJECT:
         return
     kinds: set[object] = set()
-    for trial, _ in stage.alike({}):
+    for trial, _ in example_trials(stage, {}):
         if (kind := _kind(trial.request)) in kinds:
             continue
         kinds.add(kind)

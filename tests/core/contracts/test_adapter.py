@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
-import inspect
 
 import msgspec
 import pytest
@@ -138,26 +136,3 @@ def test_need_of_a_request_names_its_operation_and_rare_fields():
     assert need_of(Embed(text="a")) == Need(operation="embed")
     wish = ask("a", json_schema='{"type": "object"}', sampling=Sampling(min_p=0.1))
     assert need_of(wish) == Need(operation="generate", fields=frozenset({"json_schema", "min_p"}))
-
-
-MOST_MEMBERS = 12
-"""Members that an adapter author sees."""
-
-
-def test_adapter_author_sees_few_members_each_with_a_sentence():
-    tree = ast.parse(inspect.getsource(ModelAdapter)).body[0]
-    members = [node for node in tree.body if public(node)]
-    assert len(members) <= MOST_MEMBERS
-    for node in members:
-        after = tree.body[tree.body.index(node) + 1]
-        sentence = ast.get_docstring(node) if hasattr(node, "body") else getattr(after, "value", None)
-        assert sentence if isinstance(sentence, str) else isinstance(sentence, ast.Constant), ast.dump(node)
-    assert {name for name in dir(ModelAdapter) if not name.startswith("_")} <= {name_of(node) for node in members}
-
-
-def name_of(node):
-    return node.target.id if isinstance(node, ast.AnnAssign) else getattr(node, "name", "_")
-
-
-def public(node):
-    return not name_of(node).startswith("_")

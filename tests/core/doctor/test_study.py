@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from prejudge.core.catalogue.study import Instrument
 from prejudge.core.cli.doctor import doctor
-from prejudge.core.contracts import Options, Probe, Stage, Trial, Unreadable
+from prejudge.core.contracts import Options, Probe, Stage, StageRules, Trial, Unreadable
 from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint
 from prejudge.core.contracts.errors import DataError, PermanentError
 from prejudge.core.contracts.records import (
@@ -39,7 +39,8 @@ class Asking(Stage):
     name, operation, factors, outcomes = "main", Generate, ("n",), ("yes",)
 
     def __init__(self, *requests, role="subject", operation=Generate, optional=False):
-        self.requests, self.role, self.operation, self.optional = requests, role, operation, optional
+        self.requests, self.role, self.operation = requests, role, operation
+        self.rules = StageRules(optional=optional)
 
     def trials(self, earlier):
         for number, request in enumerate(self.requests):

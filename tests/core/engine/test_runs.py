@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fakes import CountStage, FakeModel, ask, text_of
 
-from prejudge.core.contracts import Trial
+from prejudge.core.contracts import StageRules, Trial
 from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import (
@@ -238,7 +238,7 @@ def test_answer_that_stays_unreadable_is_counted(run_study, store, catalogue):
 def test_refusal_is_asked_again_only_where_a_stage_says_so(run_study, store, catalogue, monkeypatch, again, asked):
     refusal = Generation(text="I will not.", status="refused")
     FakeModel.script = lambda request, seen: refusal if text_of(request) == "q 1" else None
-    monkeypatch.setattr(CountStage, "asks_again", again)
+    monkeypatch.setattr(CountStage, "rules", StageRules(again=again))
     name, model = run_study(n=3, max_attempts=3)
     assert model.asked.count("q 1") == asked
     observed = score(catalogue, store, name).last
@@ -251,7 +251,7 @@ def test_first_status_of_what_was_answered_later(run_study, store, catalogue, mo
     """Also by `score`, from the store; an answer that could not be read was unreadable."""
     given = {"q 0": Generation(text=""), "q 1": Generation(text="No.", status="refused")}
     FakeModel.script = lambda request, seen: given.get(text_of(request)) if request.attempt == 0 else None
-    monkeypatch.setattr(CountStage, "asks_again", ("unreadable", "refused"))
+    monkeypatch.setattr(CountStage, "rules", StageRules(again=("unreadable", "refused")))
     name, _ = run_study(n=3, max_attempts=3)
     observed = score(catalogue, store, name).last
     assert observed["status"].to_list() == ["ok"] * 3

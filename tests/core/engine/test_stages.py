@@ -10,7 +10,7 @@ import pytest
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
-from prejudge.core.contracts import Estimate, Metric, Probe, Trial
+from prejudge.core.contracts import Counting, Estimate, Metric, Probe, StageRules, Trial
 from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.adapter import RemoteEndpoint
 from prejudge.core.contracts.errors import MissingExtraError, UnknownNameError, UsageError
@@ -31,8 +31,8 @@ from ..fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue
 class Judged(CountStage):
     """Asks a judge about each answer of the first stage."""
 
-    name, role, optional = "judged", "judge", True
-    factors, outcomes, count_by = ("number",), ("verdict",), ()
+    name, role, rules = "judged", "judge", StageRules(optional=True)
+    factors, outcomes, counting = ("number",), ("verdict",), Counting()
 
     def trials(self, earlier):
         for row in earlier["count"].filter(pl.col("length") > 2).iter_rows(named=True):
@@ -200,7 +200,7 @@ def unable(request, monkeypatch):
     """Return a catalogue whose model `aside` cannot judge, and the code of the error that says why."""
     why, code = request.param
     monkeypatch.setattr(Unable, "why", why)
-    monkeypatch.setattr(Judged, "shows_images", True)
+    monkeypatch.setattr(Judged, "rules", StageRules(optional=True, images=True))
     FakeModel.made.clear()
     catalogue = catalogue_of_two()
     catalogue.plugins.offers["adapter"]["unable"] = Registered(Plugged("unable", Unable), "tests")
