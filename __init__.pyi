@@ -58,7 +58,8 @@ from .core.contracts.adapter import Identity as Identity
 from .core.contracts.adapter import Limits as Limits
 from .core.contracts.adapter import Services as Services
 from .core.contracts.adapter import Remark as Remark
-from .core.contracts.adapter import Expected as Expected
+from .core.contracts.adapter import RemoteEndpoint as RemoteEndpoint
+from .core.contracts.abilities import Abilities as Abilities
 from .core.contracts.adapter import Worker as Worker
 from .core.contracts.canonical import wire_seed as wire_seed
 
@@ -67,8 +68,8 @@ from .core.contracts.probe import Probe as Probe
 from .core.contracts.probe import Stage as Stage
 from .core.contracts.probe import Trial as Trial
 from .core.contracts.probe import Unreadable as Unreadable
-from .core.contracts.probe import Imported as Imported
-from .core.contracts.probe import Follows as Follows
+from .core.contracts.probe import StageRules as StageRules
+from .core.contracts.probe import Counting as Counting
 
 # Write a metric
 from .core.contracts.metric import Metric as Metric

@@ -50,6 +50,9 @@ from prejudge.core.contracts.records import (
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
 
+from ..core.contracts import LargeStage
+from ..core.contracts.adapter import answer_one
+
 CONNECTIONS = 64
 KEY = "none"
 USAGE = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
@@ -108,7 +111,7 @@ def question(number: int) -> str:
     return f"Question {number}: which of the two people in this short story is described more kindly, and why?"
 
 
-class AskStage(Stage):
+class AskStage(LargeStage):
     """One question per trial."""
 
     operation: ClassVar[type[Request]] = Generate
@@ -199,7 +202,7 @@ async def adapter_only(url: str, count: int) -> float:
     async def ask(number: int) -> str:
         message = Message("user", (Text(question(number)),))
         sampling = Sampling(temperature=0.0, max_tokens=64)
-        return (await adapter.generate(Generate(messages=(message,), sampling=sampling))).text
+        return (await answer_one(adapter, Generate(messages=(message,), sampling=sampling))).text
 
     took = await timed(ask, count)
     await adapter.aclose()

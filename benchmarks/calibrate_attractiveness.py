@@ -85,7 +85,7 @@ class Study:
             negative=("rude",),
         )
         model = Simulated(settings)
-        model.bind(Services(blobs=self._pictures.__getitem__))
+        model.services = Services(blobs=self._pictures.__getitem__)
         answers = asyncio.run(model.likelihood_batch([trial.request for trial in self._trials]))
         odds = [self._odds(trial, answer) for trial, answer in zip(self._trials, answers, strict=True)]
         drawn = np.random.default_rng([seed, 9]).binomial(SEEDS, odds).astype(np.float64)

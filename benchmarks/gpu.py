@@ -114,7 +114,7 @@ class Bench:
         self, job: str, way: str, unit: str, adapter: Any, asked: Sequence[Any], count: Callable[[Any], float]
     ) -> None:
         """Time an adapter over all requests, in calls as large as it takes."""
-        adapter.bind(Services(blobs=self.load.images.__getitem__))
+        adapter.services = Services(blobs=self.load.images.__getitem__)
 
         async def ask(requests: Sequence[Any]) -> float:
             done, amount = 0, 0.0

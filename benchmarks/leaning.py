@@ -137,7 +137,7 @@ class Study:
         """Return the observations of a `simulated` model, asked and read by the study's own stage."""
         stage, trials = self.asked
         model = Simulated(SimulatedOptions(seed=seed, noise=NOISE, spread=TEMPLATE, **self.settings(world)))
-        model.bind(Services(blobs=self.blobs().__getitem__))
+        model.services = Services(blobs=self.blobs().__getitem__)
         answers = asyncio.run(model.answer([trial.request for trial in trials]))
         rows = [
             {"trial": t.id, **t.factors, **dict(stage.read(t.factors, a)), "status": "ok"}  # type: ignore[arg-type, call-overload]

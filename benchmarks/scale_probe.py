@@ -17,6 +17,8 @@ from prejudge.core.contracts import Metric, Options, Probe, Stage, Trial, Unread
 from prejudge.core.contracts.estimates import Estimate, SignificanceTest
 from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Image, Message, Sampling, Scalar, Text
 
+from ..core.contracts import Counting, LargeStage
+
 SCENARIOS, ORDERS, SEEDS = 91, 4, 3
 VARIANTS, GROUPS = ("original", "filtered"), ("first", "second", "third")
 PROMPT = (
@@ -35,7 +37,7 @@ class ScaleOptions(Options, frozen=True, kw_only=True):
     """Each in two variants."""
 
 
-class Asked(Stage):
+class Asked(LargeStage):
     """Every question about every image."""
 
     name = "choices"
@@ -43,7 +45,7 @@ class Asked(Stage):
     operation = Generate
     factors = ("scenario", "face", "variant", "group", "order", "seed")
     outcomes = ("positive",)
-    unit = "question"
+    counting = Counting(unit="question")
 
     def __init__(self, options: ScaleOptions) -> None:
         """Keep the options."""

@@ -164,7 +164,7 @@ def by_adapter(
     name, other = hashlib.sha256(data).hexdigest(), hashlib.sha256(warm).hexdigest()
     blobs = {name: data, other: warm}
     adapter = HFVLM(HFVLMOptions(model=str(folder), device=arguments.device, threads=arguments.threads))
-    adapter.bind(Services(blobs=blobs.__getitem__))
+    adapter.services = Services(blobs=blobs.__getitem__)
 
     async def ask(image: str, some: Sequence[str]) -> list[str]:
         requests = [

@@ -70,7 +70,7 @@ async def ask(registry: Path, workers: WorkerOptions | None, model: str, asked: 
     adapter = (await open_adapters(catalogue, [model], workers))[model]
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "s.db") as store:
         ledger, limiters = Ledger(store, store.begin_run("bench", "bench", b"{}")), Limiters()
-        adapter.bind(limiters.services(adapter, store))
+        adapter.services = limiters.services(adapter, store)
         scheduler = Scheduler(
             adapter=adapter,
             ledger=ledger,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from ..core.contracts.adapter import OPERATIONS, ModelAdapter
+from ..core.contracts.abilities import OPERATIONS, methods_of
+from ..core.contracts.adapter import ModelAdapter, abilities_of
 from ..core.contracts.canonical import decode_response, encode_response
 from ..core.contracts.errors import ModelError, UnsupportedOperationError
 from ._compare import check_scores
@@ -77,14 +78,27 @@ class AnswerRules(AdapterKit):
         """An unsupported operation is refused by name, before any work."""
 
         async def rule(adapter: ModelAdapter) -> None:
-            for operation in OPERATIONS.keys() - adapter.capabilities():
-                request = GARBAGE[operation][0]
-                for form, asked in ((adapter.answer, [request]), (getattr(adapter, OPERATIONS[operation]), request)):
-                    try:
-                        given = await form(asked)
-                    except UnsupportedOperationError:
-                        continue
-                    raise AssertionError(f"{OPERATIONS[operation]!r} is not refused; it gives {given!r}")
+            able = abilities_of(adapter).operations
+            for kind, operation in OPERATIONS.items():
+                if operation in able:
+                    continue
+                try:
+                    answers = await adapter.answer([GARBAGE[kind][0]])
+                except UnsupportedOperationError:
+                    continue
+                raise AssertionError(f"{operation!r} is not refused; it gives {answers!r}")
+
+        self._with(rule)
+
+    def test_abilities_have_methods_and_reasons(self) -> None:
+        """There is a method for each operation that the abilities name, and a reason for each that was taken away."""
+
+        async def rule(adapter: ModelAdapter) -> None:
+            able, methods = abilities_of(adapter), methods_of(type(adapter))
+            absent = able.operations - methods
+            assert not absent, f"the abilities name {sorted(absent)}, for which the class has no method"
+            silent = [operation for operation in methods - able.operations if not able.reasons.get(operation)]
+            assert not silent, f"the abilities give no reason why {silent} cannot be done; use `Abilities.without`"
 
         self._with(rule)
 

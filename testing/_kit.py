@@ -114,7 +114,7 @@ class AdapterKit:
         at = type(self).at
         assert at is not None, "set `make` and `requests`, or `at`"
         adapter = at(url, model)
-        adapter.bind(Services(blobs=_image, keep=lambda data, _: hashlib.sha256(data).hexdigest()))
+        adapter.services = Services(blobs=_image, keep=lambda data, _: hashlib.sha256(data).hexdigest())
         return adapter
 
     def _with(self, rule: Callable[[ModelAdapter], Awaitable[T]]) -> T:

@@ -16,15 +16,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from prejudge.adapters.simulated.adapter import Simulated
+from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.catalogue.registry import ModelEntry, PluginEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import load_registry
-from prejudge.core.contracts.adapter import Level
 from prejudge.core.contracts.batch import BatchLimits, BatchLine, BatchStatus
 from prejudge.core.contracts.canonical import decode_request, decode_response, encode, encode_response
 from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import Classification, Classify, Generate, Generation, Request, Text
+from prejudge.core.contracts.thinking import Level
 
 FEW: dict[str, dict[str, Any]] = {
     "bistereo-pairs": {"per_cell": 3, "axes": ["height"]},
@@ -92,18 +92,24 @@ class Batches:
         del self.held[batch]
 
 
-class Speaker(Simulated):
-    """The simulated adapter, which can also write what some studies ask for: JSON, tuples, labels and levels."""
-
-    @property
-    def batch_api(self) -> Any:
-        """Take batches, too."""
-        return Batches(self)
+class SpeakerOptions(SimulatedOptions, frozen=True, kw_only=True):
+    """Settings of `Speaker`."""
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Be another model at each level."""
         return {**settings, "model": f"{settings['model']}-{level}"}
+
+
+class Speaker(Simulated):
+    """The simulated adapter, which can also write what some studies ask for: JSON, tuples, labels and levels."""
+
+    options = SpeakerOptions
+
+    @property
+    def batch_api(self) -> Any:
+        """Take batches, too."""
+        return Batches(self)
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Answer in the words that are asked for, or as the simulated adapter does."""

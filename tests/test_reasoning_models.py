@@ -17,7 +17,7 @@ import prejudge
 from prejudge.adapters.simulated.adapter import SimulatedOptions
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Unreadable
-from prejudge.core.contracts.adapter import ModelAdapter, Services
+from prejudge.core.contracts.adapter import ModelAdapter, Services, answer_one
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text
 from prejudge.core.engine.reading import read_answer
 from prejudge.testing import ChaosServer, Reply
@@ -92,7 +92,7 @@ class Thinker:
         asking = Generate(messages=messages, sampling=Sampling(seed=seed))
         # The server answers within its own event loop.
         with ThreadPoolExecutor(1) as pool:
-            return str(pool.submit(lambda: asyncio.run(self._speaker.generate(asking))).result().text)
+            return str(pool.submit(lambda: asyncio.run(answer_one(self._speaker, asking))).result().text)
 
 
 def _texts(content: Any) -> Iterator[Text]:
@@ -177,7 +177,7 @@ def test_answers_are_read_with_nothing_but_the_entry(study, thinking):
 
 
 async def asked(adapter: ModelAdapter, requests: list[Any], images: dict[str, bytes]) -> list[Any]:
-    adapter.bind(Services(blobs=images.__getitem__, keep=None))
+    adapter.services = Services(blobs=images.__getitem__, keep=None)
     try:
         return list(await adapter.answer(requests))
     finally:

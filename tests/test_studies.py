@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import prejudge
+from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.errors import DataError, UnsupportedOperationError
 from prejudge.testing import raises_code
 
@@ -141,7 +142,7 @@ def test_bad_pairs_leave_no_run(settings, tmp_path):
 
 def test_model_that_cannot_do_it_is_refused(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "prejudge.adapters.hf.masked.adapter.HFMasked.capabilities", classmethod(lambda cls: frozenset())
+        "prejudge.adapters.hf.masked.adapter.HFMasked.abilities", classmethod(lambda cls, options: Abilities())
     )
     with raises_code(UnsupportedOperationError, "study.operation", "'pseudo_likelihood'"):
         prejudge.run("bistereo-pairs", "reference-masked-fair", settings)

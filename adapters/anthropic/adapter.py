@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Level
 from ...core.contracts.batch import BatchApi
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
@@ -16,7 +15,6 @@ from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
-from ..shared.thinking import ROOM, by_budget, by_known_effort, with_room
 from .batches import AnthropicBatches
 from .bodies import write_body
 from .options import AnthropicOptions
@@ -39,17 +37,7 @@ class Anthropic(EndpointAdapter):
     home = HOME
     reply: ClassVar[type[Body]] = MessageReply
     known = KNOWN
-    honours = frozenset({"top_k", "json_schema"})
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set a budget of tokens; for an entry with adaptive thinking or an effort, the effort of adaptive thinking."""
-        plain = {name: value for name, value in settings.items() if name not in ("thinking", "thinking_tokens")}
-        if level == "off":
-            return with_room({**plain, "thinking": "off"}, level)
-        if settings.get("thinking") == "adaptive" or settings.get("effort") is not None:
-            return by_known_effort({**plain, "thinking": "adaptive"}, level)
-        return by_budget(plain, level, ROOM[level])
+    fields = frozenset({"top_k", "json_schema"})
 
     def settings(self, options: AnthropicOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
+from ...core.contracts.thinking import Level
 from ..endpoint.options import EndpointOptions, Positive
+from ..shared.thinking import ROOM, by_budget, by_known_effort, with_room
 
 
 class AnthropicOptions(EndpointOptions, frozen=True, kw_only=True):
@@ -38,3 +41,13 @@ class AnthropicOptions(EndpointOptions, frozen=True, kw_only=True):
                 "Leave one out.",
                 code="options.conflict",
             )
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set a budget of tokens; for an entry with adaptive thinking or an effort, the effort of adaptive thinking."""
+        plain = {name: value for name, value in settings.items() if name not in ("thinking", "thinking_tokens")}
+        if level == "off":
+            return with_room({**plain, "thinking": "off"}, level)
+        if settings.get("thinking") == "adaptive" or settings.get("effort") is not None:
+            return by_known_effort({**plain, "thinking": "adaptive"}, level)
+        return by_budget(plain, level, ROOM[level])

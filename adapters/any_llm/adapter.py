@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...core.contracts import OptionEffect
-from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker, generation_number, unsupported
 from ...core.contracts.errors import ModelError, ModelLoadError, TransientError, UsageError
 from ...core.contracts.records import Generate, Generation, Image, Message, Request
 from ..endpoint.answers import filtered_answer, with_reply
@@ -22,7 +22,7 @@ from ..endpoint.errors import FilteredError, explain_leak, explain_reply
 from ..endpoint.failures import late
 from ..endpoint.images import Look, Pictures, any_picture
 from ..endpoint.keys import Home, check_extra, ensure_no_key, find_address, find_key
-from ..endpoint.options import EndpointOptions, endpoint_settings, expected_of
+from ..endpoint.options import EndpointOptions, endpoint_of, endpoint_settings
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Reply, require_packages
 from ..endpoint.wishes import JOINT, split_system, wish_of
@@ -85,18 +85,17 @@ class AnyLlm(ModelAdapter):
         self.identity = Identity(adapter="any-llm", version="1", model=options.model, digest=digest, settings=settings)
         ensure_no_key(self.identity, self._key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
-        self.expected = expected_of(options)
         self._options, self._where = options, options.provider
-        self.endpoint = f"{address} {options.model}"
+        self.endpoint = endpoint_of(options, f"{address} {options.model}")
         self._scrub, self._pictures, self._worker = Scrubber(self._key), Pictures("any-llm"), Worker("any-llm-images")
         self._client: Any = None
         self._opening = asyncio.Lock()
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
-        if (refused := self.refuse_beyond(request)) is not None:
-            raise refused
-        look = await self._pictures.of(request.messages, self.blobs, self._worker)
+        if (error := unsupported(self, request)) is not None:
+            raise error
+        look = await self._pictures.of(request.messages, self.services.blobs, self._worker)
         body = self._body(request, look)
         raw = await self._ask(body)
         if isinstance(raw, FilteredError):
@@ -115,12 +114,9 @@ class AnyLlm(ModelAdapter):
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)
 
-    def ensure_sight(self) -> None:
-        """Check that Pillow is installed."""
-        self._pictures.ensure_sight()
-
-    def rehearse(self, request: Request) -> None:
+    def check(self, request: Request) -> None:
         """Write a request; see `ModelAdapter`."""
+        self._pictures.ensure_readable(request)
         if isinstance(request, Generate):
             self._body(request, any_picture)
 
@@ -132,8 +128,7 @@ class AnyLlm(ModelAdapter):
         self._worker.close()
 
     def _body(self, request: Generate, look: Look) -> dict[str, Any]:
-        again = self.generation(request) if self.generation is not None else 0
-        wish = wish_of(request, self._options, again)
+        wish = wish_of(request, self._options, generation_number(self.services, request))
         system, messages = split_system(request.messages, self._options.system_prompt)
         made = [{"role": "system", "content": system}] if system else []
         body: dict[str, Any] = {"messages": [*made, *(_message(one, look) for one in messages)]}

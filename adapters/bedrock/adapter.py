@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...core.contracts.adapter import Level
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
 from ..endpoint.answers import Answer
@@ -17,7 +16,6 @@ from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home, find_address, find_key
 from ..endpoint.wire import require_packages
-from ..shared.thinking import by_known_effort
 from .bodies import write_body
 from .options import BedrockOptions
 from .replies import KNOWN, ConverseReply, read_answer
@@ -43,12 +41,7 @@ class Bedrock(EndpointAdapter):
     reply: ClassVar[type[Body]] = ConverseReply
     known = KNOWN
     named = False
-    honours = frozenset({"json_schema"})
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the effort."""
-        return by_known_effort(settings, level)
+    fields = frozenset({"json_schema"})
 
     def __init__(self, options: BedrockOptions) -> None:
         """Find region, address and key; nothing is sent, and credentials are not looked for yet.

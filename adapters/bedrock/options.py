@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ...core.contracts import OptionEffect, harmless
+from ...core.contracts.thinking import Level
 from ..endpoint.options import EndpointOptions
+from ..shared.thinking import by_known_effort
 
 
 class BedrockOptions(EndpointOptions, frozen=True, kw_only=True):
@@ -47,3 +50,8 @@ class BedrockOptions(EndpointOptions, frozen=True, kw_only=True):
             yield OptionEffect("secret", "api_key_env", says="signs requests with your AWS credentials")
         if self.profile is not None:
             yield OptionEffect("secret", "profile", self.profile)
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the effort."""
+        return by_known_effort(settings, level)

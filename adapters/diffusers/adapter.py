@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
 
 from ...core.contracts import OptionEffect, Options, harmless
+from ...core.contracts.abilities import Abilities
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import DataError, ModelError, PermanentError
 from ...core.contracts.model_files import ModelFiles, Recognised
-from ...core.contracts.records import Draw, Drawing, Request
+from ...core.contracts.records import Draw, Drawing
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, release_memory
 from .drawer import Drawer, Filtered, Outcome, Style
@@ -21,7 +22,7 @@ from .model import Loaded, Recipe, check_scheduler, load_pipeline, require_diffu
 
 VERSION = "1"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-NOWHERE = "an image cannot be stored: give the adapter a store (adapter.bind)."
+NOWHERE = "an image cannot be stored: give the adapter a store (adapter.services)."
 
 
 class DiffusersOptions(Options, frozen=True, kw_only=True):
@@ -102,12 +103,14 @@ class Diffusers(ThreadedAdapter):
         self._engine: tuple[Loaded, Drawer] | None = None
 
     @classmethod
-    def unfit(cls, options: DiffusersOptions) -> Mapping[type[Request], str]:
-        """Return why a folder is no pipeline."""
+    def abilities(cls, options: DiffusersOptions) -> Abilities:
+        """Return what the class can do; nothing where a folder is no pipeline."""
+        able = super().abilities(options)
         files = ModelFiles(options.model)
         if not files.names or INDEX in files.names:
-            return {}
-        return {Draw: f"{options.model!r} has no {INDEX}, so it is not a diffusers pipeline."}
+            return able
+        why = f"{options.model!r} has no {INDEX}, so it is not a diffusers pipeline."
+        return able.without(dict.fromkeys(able.operations, why))
 
     @classmethod
     def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
@@ -121,7 +124,7 @@ class Diffusers(ThreadedAdapter):
             ModelLoadError: the pipeline cannot be loaded (first call).
         """
         self._open_worker()
-        if self.keep is None:
+        if self.services.keep is None:
             return [PermanentError(NOWHERE, code="request.no-image-store") for _ in requests]
         return [self._answer(outcome) for outcome in await self._run(self._draw, requests)]
 
@@ -135,8 +138,8 @@ class Diffusers(ThreadedAdapter):
         if isinstance(outcome, ModelError):
             return outcome
         return (
-            Drawing(image=self.keep(outcome, "image/png"))
-            if self.keep
+            Drawing(image=self.services.keep(outcome, "image/png"))
+            if self.services.keep
             else PermanentError(NOWHERE, code="request.no-image-store")
         )
 

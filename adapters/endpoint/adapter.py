@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.abilities import Abilities
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Worker, generation_number, unsupported
 from ...core.contracts.batch import BatchApi
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Generate, Generation, Request, Scalar
@@ -23,7 +24,7 @@ from .call import Body, Caller
 from .errors import FilteredError
 from .images import Look, Pictures, any_picture
 from .keys import Home, check_extra, ensure_no_key, find_address, find_key
-from .options import EndpointOptions, endpoint_settings, expected_of
+from .options import EndpointOptions, endpoint_of, endpoint_settings
 from .scrub import Scrubber
 from .wire import Endpoint, LeanWire, Reply, require_packages
 
@@ -45,6 +46,8 @@ class EndpointAdapter(ModelAdapter):
     """The dialect has stop texts; else they are applied to the answer."""
     logprobs: ClassVar[bool] = False
     """The dialect has log-probabilities of generated tokens."""
+    fields: ClassVar[frozenset[str]] = frozenset()
+    """Settings of `Generate` that the dialect honours; see `Abilities.fields`."""
 
     def __init__(self, options: Any) -> None:
         """Find address and key; nothing is sent.
@@ -67,7 +70,6 @@ class EndpointAdapter(ModelAdapter):
         )
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
-        self.expected = expected_of(options)
         own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"prejudge/{VERSION}"}
         endpoint = Endpoint(
             address=address,
@@ -76,13 +78,18 @@ class EndpointAdapter(ModelAdapter):
             timeout_seconds=options.timeout_seconds,
             reply_bytes=options.reply_mib << 20,
         )
-        self.proxy = endpoint.proxy.where if endpoint.proxy is not None else ""
         scrub = self._scrub = Scrubber(key)
         self._options = options
         # Limits are counted per model, so that two models behind one address have a pace each.
-        self.endpoint = f"{endpoint.where} {options.model}"
+        self.endpoint = endpoint_of(options, f"{endpoint.where} {options.model}", endpoint.proxy)
         self._caller = Caller(
-            LeanWire(endpoint, scrub), endpoint.where, scrub, options.model, options.extra_body, named=self.named
+            LeanWire(endpoint, scrub),
+            endpoint.where,
+            scrub,
+            options.model,
+            options.extra_body,
+            services=lambda: self.services,
+            named=self.named,
         )
         self._courier = Courier(endpoint, scrub, options.model)
         if options.batches or (options.batches is None and address == self.home.url):
@@ -141,40 +148,36 @@ class EndpointAdapter(ModelAdapter):
         except FilteredError as stopped:
             return self._filtered(stopped)
 
-    def bind(self, services: Services) -> None:
-        """Accept the services of a run."""
-        super().bind(services)
-        self._caller.tell, self._caller.note = services.hear, services.note
-
     async def body(self, request: Generate) -> dict[str, Any]:
         """Return the body of a request, without the model's name and the settings' further fields.
 
         Raises:
             PermanentError: a request that the dialect cannot write, or an image that cannot be sent.
         """
-        if (refused := self.refuse_beyond(request)) is not None:
-            raise refused
-        look = await self._pictures.of(request.messages, self.blobs, self._worker)
-        again = self.generation(request) if self.generation is not None else 0
-        return self.write(request, look, again)
+        self._ensure_logprobs(request)
+        if (error := unsupported(self, request)) is not None:
+            raise error
+        look = await self._pictures.of(request.messages, self.services.blobs, self._worker)
+        return self.write(request, look, generation_number(self.services, request))
 
-    def ensure_sight(self) -> None:
-        """Check that Pillow is installed."""
-        self._pictures.ensure_sight()
+    @classmethod
+    def abilities(cls, options: Any) -> Abilities:
+        """Return what the dialect can do."""
+        return msgspec.structs.replace(super().abilities(options), fields=cls.fields)
 
-    def rehearse(self, request: Request) -> None:
+    def check(self, request: Request) -> None:
         """Write a request; see `ModelAdapter`."""
+        self._pictures.ensure_readable(request)
         if isinstance(request, Generate):
+            self._ensure_logprobs(request)
             self.write(request, any_picture, 0)
 
-    def refuse_beyond(self, request: Request) -> PermanentError | None:
-        """Return the error of a request for what the dialect does not have, log-probabilities among it."""
-        if isinstance(request, Generate) and request.top_logprobs and not self.logprobs:
-            return PermanentError(
+    def _ensure_logprobs(self, request: Generate) -> None:
+        if request.top_logprobs and not self.logprobs:
+            raise PermanentError(
                 f"adapter {self.home.adapter!r}: the endpoint gives no log-probabilities; ask without top_logprobs.",
                 code="endpoint.no-logprobs",
             )
-        return super().refuse_beyond(request)
 
     def read(self, reply: Reply, request: Generate) -> Generation:
         """Return the answer of a reply to a request.

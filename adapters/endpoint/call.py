@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Remark, Room
+from ...core.contracts.adapter import Remark, Services
 from ...core.contracts.errors import ModelError
 from .errors import UNREADABLE, explain_field, explain_leak, explain_reply, explain_unreadable
 from .scrub import Scrubber
@@ -45,16 +45,22 @@ class Caller:
     """Sends bodies to an endpoint and reads what comes back. Retries nothing."""
 
     def __init__(
-        self, wire: Wire, where: str, scrub: Scrubber, model: str, extra: dict[str, Any], *, named: bool = True
+        self,
+        wire: Wire,
+        where: str,
+        scrub: Scrubber,
+        model: str,
+        extra: dict[str, Any],
+        *,
+        services: Callable[[], Services] = Services,
+        named: bool = True,
     ) -> None:
         self.where, self.model = where, model
         self.sign: Callable[[str, bytes], Awaitable[Mapping[str, str]]] | None = None
         """Return the headers of one request, where a dialect signs each; not sent by the package's own stack."""
         self.query = ""
         """What follows every path."""
-        self.tell: Callable[[Room], None] | None = None
-        self.note: Callable[[Remark], None] | None = None
-        self._wire, self._scrub, self._extra = wire, scrub, extra
+        self._wire, self._scrub, self._extra, self._services = wire, scrub, extra, services
         self._fixed = {"model": model} if named else {}
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
@@ -81,8 +87,9 @@ class Caller:
             reply = await self._wire.post(path, data)
         else:
             reply = await self._wire.post(path, data, await self.sign(path, data))
-        if self.tell is not None and (room := read_room(reply.headers)) is not None:
-            self.tell(room)
+        hear = self._services().hear
+        if hear is not None and (room := read_room(reply.headers)) is not None:
+            hear(room)
         if (fault := self.fault(reply)) is not None:
             raise explain_field(fault, data)
         return reply
@@ -112,8 +119,9 @@ class Caller:
         answer = self._read(reply, kind)
         if isinstance(answer, ModelError):
             raise answer
-        if self.note is not None and (remark := answer.remark()) is not None:
-            self.note(remark)
+        note = self._services().note
+        if note is not None and (remark := answer.remark()) is not None:
+            note(remark)
         return answer
 
     def explain(self, reply: Reply) -> ModelError:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...core.contracts.adapter import Worker
 from ...core.contracts.errors import PermanentError
-from ...core.contracts.records import Image, Message
+from ...core.contracts.records import Image, Message, Request, prompt_of
 from ..shared.images import Blobs, decode_image, fetch_image, require_pillow
 
 Keep = Callable[[bytes, str], str]
@@ -77,7 +77,16 @@ class Pictures:
             found[name] = await worker.run(self.make, name, blobs) if known is None else known
         return found.__getitem__
 
-    def ensure_sight(self) -> None:
+    def ensure_readable(self, request: Request) -> None:
+        """Check that the images of a request can be read, if it has some.
+
+        Raises:
+            MissingExtraError: Pillow is not installed.
+        """
+        if any(isinstance(part, Image) for message in prompt_of(request) for part in message.parts):
+            self._ensure_pillow()
+
+    def _ensure_pillow(self) -> None:
         """Check that images can be read.
 
         Raises:
@@ -94,7 +103,7 @@ class Pictures:
         """
         if (known := self._made.get(sha256)) is not None:
             return known
-        self.ensure_sight()
+        self._ensure_pillow()
         data = fetch_image(sha256, blobs)
         if (kind := media_type(data)) is None:
             raise PermanentError(
@@ -123,7 +132,8 @@ def keep_image(encoded: str, keep: Keep | None) -> str:
     """
     if keep is None:
         raise PermanentError(
-            "an image cannot be stored: no store of images is attached (adapter.bind).", code="request.no-image-store"
+            "an image cannot be stored: no store of images is attached (adapter.services).",
+            code="request.no-image-store",
         )
     try:
         data = base64.b64decode(encoded, validate=True)

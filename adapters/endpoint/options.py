@@ -9,12 +9,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from ...core.contracts import OptionEffect, Options, harmless
-from ...core.contracts.adapter import Expected
+from ...core.contracts.adapter import RemoteEndpoint
 from ...core.contracts.effects import texts_in
 from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
 from ..shared.reasoning import Marks, Tags, check_tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
+from .proxies import Proxy
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -136,9 +137,11 @@ def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scala
     return settings
 
 
-def expected_of(options: EndpointOptions) -> Expected:
-    """Return what the answers of an endpoint are checked against."""
-    return Expected(
+def endpoint_of(options: EndpointOptions, name: str, proxy: Proxy | None = None) -> RemoteEndpoint:
+    """Return an endpoint whose rate limit has a name, with what its answers are checked against."""
+    return RemoteEndpoint(
+        name=name,
+        proxy=proxy.where if proxy is not None else "",
         answer_room=options.answer_room,
         max_tokens=options.max_tokens,
         context=options.context,

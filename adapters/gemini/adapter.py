@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...core.contracts.adapter import Level
+from ...core.contracts.adapter import answer_each
 from ...core.contracts.errors import ModelError
 from ...core.contracts.records import Generate, Generation, Scalar
 from ..endpoint.adapter import EndpointAdapter
@@ -18,7 +18,6 @@ from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home
 from ..endpoint.samples import ask_groups, dealt, settled
-from ..shared.thinking import by_budget, by_known_effort
 from .bodies import write_body
 from .options import GeminiOptions
 from .replies import KNOWN, ContentReply, in_order, read_answer, usage_of
@@ -31,8 +30,6 @@ HOME = Home(
     "GEMINI_API_KEY",
     fixed=frozenset({"model", "contents", "systemInstruction"}),
 )
-BUDGETS: dict[str, int] = {"off": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576, "on": -1}
-"""Tokens of thought by level; -1: as many as the model wants."""
 
 
 class Gemini(EndpointAdapter):
@@ -44,23 +41,12 @@ class Gemini(EndpointAdapter):
     known = KNOWN
     named = False
     logprobs = True
-    honours = frozenset({"top_k", "json_schema", "choices"})
+    fields = frozenset({"top_k", "json_schema", "choices"})
 
     def __init__(self, options: GeminiOptions) -> None:
         """See `EndpointAdapter`."""
         super().__init__(options)
         self.limits = msgspec.structs.replace(self.limits, batch_items=options.samples_per_call)
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set a budget of tokens; for an entry with an effort (`thinkingLevel`), the effort.
-
-        Budgets: those that Google's endpoint in OpenAI's dialect takes for the same words.
-        """
-        plain = {name: value for name, value in settings.items() if name != "thinking_tokens"}
-        if settings.get("effort") is not None:
-            return by_known_effort(plain, level, least="minimal")
-        return by_budget(plain, level, BUDGETS[level])
 
     def settings(self, options: GeminiOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""
@@ -91,8 +77,8 @@ class Gemini(EndpointAdapter):
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages; with `samples_per_call`, samples of one question in one call."""
         if (most := self._options.samples_per_call) == 1:
-            return await self._each(self.generate, requests)
-        return await ask_groups(requests, most, partial(self._each, self.generate), self._several, self._filtered)
+            return await answer_each(self.generate, requests)
+        return await ask_groups(requests, most, partial(answer_each, self.generate), self._several, self._filtered)
 
     async def _several(self, requests: Sequence[Generate]) -> list[Generation | ModelError]:
         body = await self.body(requests[0])

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
+from ...core.contracts.thinking import Level
 from ..endpoint.options import EndpointOptions
+from ..shared.thinking import by_budget, by_known_effort
 
 Threshold = Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE"]
+
+BUDGETS: dict[str, int] = {"off": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576, "on": -1}
+"""Tokens of thought by level; -1: as many as the model wants."""
 
 
 class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
@@ -46,3 +52,14 @@ class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
                 "takes a level or a budget. Leave one out.",
                 code="options.conflict",
             )
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set a budget of tokens; for an entry with an effort (`thinkingLevel`), the effort.
+
+        Budgets: those that Google's endpoint in OpenAI's dialect takes for the same words.
+        """
+        plain = {name: value for name, value in settings.items() if name != "thinking_tokens"}
+        if settings.get("effort") is not None:
+            return by_known_effort(plain, level, least="minimal")
+        return by_budget(plain, level, BUDGETS[level])

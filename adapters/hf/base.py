@@ -9,13 +9,14 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from ...core.contracts import OptionEffect, Options, harmless
+from ...core.contracts.abilities import Abilities
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.model_files import ModelFiles, Recognised
-from ...core.contracts.records import Request, Scalar
+from ...core.contracts.records import Scalar
 from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, choose_device, float32_products, release_memory
-from .checkpoint import PEFT, base_of, local_files, misfit, recognised
+from .checkpoint import PEFT, base_of, local_files, recognised, unlike
 from .code import code_effects
 from .files import Source, find_source
 from .load import Kind, check_kind
@@ -143,16 +144,17 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
     _engine: E | None = None
 
     @classmethod
-    def unfit(cls, options: Any) -> Mapping[type[Request], str]:
-        """Return why the model in a folder cannot be asked, for every operation."""
+    def abilities(cls, options: Any) -> Abilities:
+        """Return what the class can do; nothing where the files of a folder are of another kind."""
+        able = super().abilities(options)
         files = local_files(options.model)
-        why = "" if files is None else cls.misfit(files, options)
-        return dict.fromkeys(cls.capabilities(), why) if why else {}
+        why = "" if files is None else cls.unsuitable(files, options)
+        return able.without(dict.fromkeys(able.operations, why)) if why else able
 
     @classmethod
-    def misfit(cls, files: ModelFiles, options: Any) -> str:
+    def unsuitable(cls, files: ModelFiles, options: Any) -> str:
         """Return why a folder is no model for this adapter, in a sentence; empty if it may be one."""
-        return "" if cls.kind is None else misfit(files, cls.kind, trusted=options.trust_remote_code)
+        return "" if cls.kind is None else unlike(files, cls.kind, trusted=options.trust_remote_code)
 
     @classmethod
     def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:

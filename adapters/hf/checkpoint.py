@@ -80,7 +80,7 @@ def is_plain(architecture: str) -> bool:
     return architecture.endswith("Model") and not architecture.endswith("LMHeadModel")
 
 
-def misfit(files: ModelFiles, kind: Kind, *, trusted: bool) -> str:
+def unlike(files: ModelFiles, kind: Kind, *, trusted: bool) -> str:
     """Return why a model is not of a kind, in a sentence; empty if it may be."""
     try:
         check_kind(kind, files.settings(CONFIG), files.place.name, trust_remote_code=trusted)

@@ -12,10 +12,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import msgspec
 
 from ...core.contracts import Options, harmless
-from ...core.contracts.adapter import Identity, Level, Limits
+from ...core.contracts.abilities import IMAGES, Abilities
+from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
+from ...core.contracts.thinking import Level
 from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
 from ..shared.thinking import by_template, check_arguments
@@ -71,12 +73,16 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     batch_items: Positive = 16
     """Maximum number of requests per call; changes no answer."""
 
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the file's chat template."""
+        return by_template(settings, level, template_of(str(settings.get("model"))))
+
 
 class LlamaCpp(ThreadedAdapter):
     """A GGUF model. This adapter's own seeded sampler draws answers from the model's unmodified distribution."""
 
     options: ClassVar[type[msgspec.Struct]] = LlamaCppOptions
-    honours = frozenset({"top_k", "min_p", "json_schema", "choices"})
 
     def __init__(self, options: LlamaCppOptions) -> None:
         """Check the file and hash it; weights load at the first call.
@@ -118,14 +124,10 @@ class LlamaCpp(ThreadedAdapter):
         ]
 
     @classmethod
-    def sees(cls, options: Any) -> bool:
-        """Return False: it reads text only."""
-        return False
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the argument of the file's chat template."""
-        return by_template(settings, level, template_of(str(settings.get("model"))))
+    def abilities(cls, options: Any) -> Abilities:
+        """Return what the model can do; it reads text only."""
+        able = super().abilities(options).without({IMAGES: "llamacpp reads text only."})
+        return msgspec.structs.replace(able, fields=frozenset({"top_k", "min_p", "json_schema", "choices"}))
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, one after another.

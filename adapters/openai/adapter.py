@@ -6,13 +6,22 @@ OpenAI itself, vLLM, llama.cpp's server, `transformers serve`, Ollama, LM Studio
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import OPERATIONS, Level, Limits, ModelAdapter, Services, Worker
+from ...core.contracts.abilities import OPERATIONS, Abilities
+from ...core.contracts.adapter import (
+    Limits,
+    ModelAdapter,
+    Worker,
+    abilities_of,
+    answer_each,
+    generation_number,
+    unsupported,
+)
 from ...core.contracts.errors import ModelError, PermanentError, TransientError, UnsupportedOperationError
 from ...core.contracts.records import (
     Classification,
@@ -34,11 +43,10 @@ from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import Look, Pictures, any_picture, keep_image
 from ..endpoint.keys import ensure_no_key, find_address, find_key, is_home
-from ..endpoint.options import expected_of
+from ..endpoint.options import endpoint_of
 from ..endpoint.samples import ask_groups, dealt, settled
 from ..endpoint.scrub import Scrubber
 from ..endpoint.wire import Endpoint, Reply, require_packages
-from ..shared.thinking import by_body, by_effort
 from .batches import OpenAIBatches
 from .chat import KNOWN, ChatBodies
 from .classify import Classifier
@@ -80,16 +88,14 @@ class OpenAIApi(ModelAdapter):
         )
         scrub = Scrubber(key)
         wire = make_wire(endpoint, options.transport, scrub, account)
-        self.proxy = endpoint.proxy.where if endpoint.proxy is not None else ""
         self._options = options
-        self.expected = expected_of(options)
-        self.lacks = self.lacking(options)
         # Limits are counted per model, so that two models behind one address have a pace each.
-        self.endpoint = f"{endpoint.where} {options.model}"
-        self._caller = Caller(wire, endpoint.where, scrub, options.model, options.extra_body)
+        self.endpoint = endpoint_of(options, f"{endpoint.where} {options.model}", endpoint.proxy)
+        self._caller = Caller(
+            wire, endpoint.where, scrub, options.model, options.extra_body, services=lambda: self.services
+        )
         if options.api_version is not None:
             self._caller.query = f"?api-version={options.api_version}"
-        self.honours = frozenset({"json_schema", *options.takes})
         self._bodies = ChatBodies(options, address)
         way = options.likelihood
         self._scorer = None if way is None else Scorer(self._caller, self._bodies, way, options.alternatives)
@@ -102,33 +108,24 @@ class OpenAIApi(ModelAdapter):
         self._worker = Worker("openai-images")
 
     @classmethod
-    def lacking(cls, options: OpenAIOptions) -> Mapping[type[Request], str]:
-        """Return the operations without a way in the settings, or that the model does not support."""
-        lacks: dict[type[Request], str] = {}
+    def abilities(cls, options: OpenAIOptions) -> Abilities:
+        """Return what the endpoint can do by its settings; some operations need one, `operations` leaves some out."""
+        able = msgspec.structs.replace(super().abilities(options), fields=frozenset({"json_schema", *options.takes}))
+        reasons = {}
         if options.likelihood is None:
-            lacks[Likelihood] = (
+            reasons[OPERATIONS[Likelihood]] = (
                 f"model {options.model!r} of adapter 'openai' has no way to get log-probabilities: endpoints differ. "
                 "Set likelihood = 'prompt_logprobs' (vLLM), 'echo' (completions that echo) or 'first_token'."
             )
         if options.classify is None:
-            lacks[Classify] = (
+            reasons[OPERATIONS[Classify]] = (
                 f"model {options.model!r} of adapter 'openai' has no labels to classify by. "
                 "Set labels and classify = 'likelihood', 'generate', 'decisions' or 'systemone'."
             )
         if options.operations:
             why = f"model {options.model!r} is limited to {', '.join(options.operations)} (setting operations)."
-            lacks |= {kind: why for kind in cls.capabilities() if OPERATIONS[kind] not in options.operations}
-        return lacks
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the reasoning effort, `none` for off; or the switch of a chat template, if `extra_body` has one."""
-        return by_body(settings, level) or by_effort(settings, level, off="none", on="medium")
-
-    def bind(self, services: Services) -> None:
-        """Accept the services of a run."""
-        super().bind(services)
-        self._caller.tell, self._caller.note = services.hear, services.note
+            reasons |= dict.fromkeys(able.operations - {*options.operations}, why)
+        return able.without(reasons)
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
@@ -141,8 +138,8 @@ class OpenAIApi(ModelAdapter):
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages; with `samples_per_call`, samples of one question in one call."""
         if (most := self._options.samples_per_call) == 1:
-            return await self._each(self.generate, requests)
-        return await ask_groups(requests, most, partial(self._each, self.generate), self._several, self._filtered)
+            return await answer_each(self.generate, requests)
+        return await ask_groups(requests, most, partial(answer_each, self.generate), self._several, self._filtered)
 
     async def _several(self, requests: Sequence[Generate]) -> list[Generation | ModelError]:
         sent = await self._caller.send("/chat/completions", {**await self.body(requests[0]), "n": len(requests)})
@@ -164,17 +161,14 @@ class OpenAIApi(ModelAdapter):
         Raises:
             PermanentError: a request for what the endpoint does not take, or an image that cannot be sent.
         """
-        if (refused := self.refuse_beyond(request)) is not None:
-            raise refused
+        if (error := unsupported(self, request)) is not None:
+            raise error
         look = await self._look(request.messages)
-        return self._bodies.generate(request, look, self.generation(request) if self.generation is not None else 0)
+        return self._bodies.generate(request, look, generation_number(self.services, request))
 
-    def ensure_sight(self) -> None:
-        """Check that Pillow is installed."""
-        self._pictures.ensure_sight()
-
-    def rehearse(self, request: Request) -> None:
+    def check(self, request: Request) -> None:
         """Write a request; see `ModelAdapter`."""
+        self._pictures.ensure_readable(request)
         if isinstance(request, Generate):
             self._bodies.generate(request, any_picture)
 
@@ -207,7 +201,7 @@ class OpenAIApi(ModelAdapter):
             UnsupportedOperationError: the settings name none.
         """
         if self._scorer is None:
-            raise UnsupportedOperationError(self.lacks[Likelihood], code="model.operation")
+            raise UnsupportedOperationError(abilities_of(self).reasons[OPERATIONS[Likelihood]], code="model.operation")
         look = await self._look(() if isinstance(request.prompt, str) else request.prompt)
         return await self._scorer.score(request, look)
 
@@ -218,7 +212,7 @@ class OpenAIApi(ModelAdapter):
             UnsupportedOperationError: the settings name no way or no labels.
         """
         if self._options.classify is None:
-            raise UnsupportedOperationError(self.lacks[Classify], code="model.operation")
+            raise UnsupportedOperationError(abilities_of(self).reasons[OPERATIONS[Classify]], code="model.operation")
         return await self._classifier.classify(request)
 
     async def embed(self, request: Embed) -> Embedding:
@@ -254,7 +248,7 @@ class OpenAIApi(ModelAdapter):
             raise PermanentError(
                 f"{self._caller.where} did not send the image itself (b64_json).", code="endpoint.image"
             )
-        image = await self._worker.run(keep_image, reply.data[0].b64_json, self.keep)
+        image = await self._worker.run(keep_image, reply.data[0].b64_json, self.services.keep)
         return Drawing(image=image, usage=usage_of(reply.usage))
 
     async def aclose(self) -> None:
@@ -265,4 +259,4 @@ class OpenAIApi(ModelAdapter):
         self._worker.close()
 
     async def _look(self, messages: tuple[Message, ...]) -> Look:
-        return await self._pictures.of(messages, self.blobs, self._worker)
+        return await self._pictures.of(messages, self.services.blobs, self._worker)

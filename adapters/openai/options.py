@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from ...core.contracts import harmless
 from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
+from ...core.contracts.thinking import Level
 from ..endpoint.keys import Home, check_extra
 from ..endpoint.options import EndpointOptions, endpoint_settings
+from ..shared.thinking import by_body, by_effort
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
 
@@ -76,6 +79,11 @@ class OpenAIOptions(EndpointOptions, frozen=True, kw_only=True):
     """Question of `decisions` and `systemone` about the text."""
     send_draw_seed: bool = False
     """Send the seed of an image as `seed`; OpenAI refuses the field, some servers use it."""
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the reasoning effort, `none` for off; or the switch of a chat template, if `extra_body` has one."""
+        return by_body(settings, level) or by_effort(settings, level, off="none", on="medium")
 
 
 def check_options(options: OpenAIOptions) -> None:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.contracts.adapter import Level
 from ...core.contracts.batch import BatchApi
 from ...core.contracts.records import Generate, Scalar
 from ..endpoint.adapter import EndpointAdapter
@@ -19,7 +18,6 @@ from ..endpoint.keys import Home, is_home
 from ..openai.batches import OpenAIBatches
 from ..openai.options import OPENAI_URL
 from ..openai.sdk import Account
-from ..shared.thinking import by_effort
 from .bodies import write_body
 from .options import ResponsesOptions
 from .replies import KNOWN, ResponsesReply, read_answer
@@ -43,12 +41,7 @@ class Responses(EndpointAdapter):
     known = KNOWN
     stops = False
     logprobs = True
-    honours = frozenset({"json_schema"})
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the reasoning effort, `none` for off."""
-        return by_effort(settings, level, off="none", on="medium")
+    fields = frozenset({"json_schema"})
 
     def settings(self, options: ResponsesOptions) -> dict[str, Scalar]:
         """Return what only this dialect has."""

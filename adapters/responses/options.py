@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from ...core.contracts import harmless
+from ...core.contracts.thinking import Level
 from ..endpoint.options import EndpointOptions
+from ..shared.thinking import by_effort
 
 
 class ResponsesOptions(EndpointOptions, frozen=True, kw_only=True):
@@ -23,3 +26,8 @@ class ResponsesOptions(EndpointOptions, frozen=True, kw_only=True):
     """Summary of the reasoning to request; OpenAI does not give the reasoning itself."""
     image_detail: Literal["auto", "low", "high", "original"] = "auto"
     """Level of detail of images for the endpoint."""
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the reasoning effort, `none` for off."""
+        return by_effort(settings, level, off="none", on="medium")

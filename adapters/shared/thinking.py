@@ -1,4 +1,4 @@
-"""How much a model thinks: one word, `off` to `high`, as the settings of an adapter (`ModelAdapter.think`).
+"""How much a model thinks: one word, `off` to `high`, as the settings of an adapter (`settings_at`).
 
 Endpoints take a word of effort or a budget of tokens; local models take arguments of their chat template. A level that
 a model cannot be told is refused: two levels that ask the same would be compared with each other.
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ...core.contracts.adapter import Level, cannot_think
 from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.thinking import Level, cannot_think
 
 ROOM: Mapping[str, int] = MappingProxyType(
     {"off": 0, "minimal": 1_024, "low": 4_096, "medium": 16_384, "on": 16_384, "high": 32_768}

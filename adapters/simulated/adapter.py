@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, TypeVar
 import msgspec
 
 from ...core.contracts import Options, harmless
-from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
     Classification,
@@ -198,6 +198,7 @@ class Simulated(ModelAdapter):
         self._noise = Noise(chosen.seed)
         self._habits = Habits(planted, Leans(self._noise, planted.correlation, planted.unequal))
         self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits, masks)
+        self._answers.services = lambda: self.services
         blanks = {} if chosen.blanks is None else read_blanks(chosen.blanks)
         if blanks:
             words = shared_lists(_named(blanks, BLANKS_VARYING))
@@ -214,11 +215,6 @@ class Simulated(ModelAdapter):
             settings=_settings(planted, chosen.seed),
         )
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
-
-    def bind(self, services: Services) -> None:
-        """Take the services of a run: drawings are stored, and drawn faces are read."""
-        super().bind(services)
-        self._answers.services = services
 
     def note_on(self, image: bytes) -> str:
         """Say that nothing is planted in pictures other than drawn faces."""

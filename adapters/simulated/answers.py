@@ -109,7 +109,7 @@ class Answers:
         self._completions = Completions(noise, planted.strength, planted.spread, planted.noise)
         self._scenes = Scenes(noise, self._completions) if planted.scenes else None
         self._misread = self._misread_as() if planted.misread_stereotype or planted.misread_opposite else {}
-        self.services = Services()
+        self.services: Callable[[], Services] = Services
 
     def pseudo_likelihood(self, request: PseudoLikelihood) -> TokenScores:
         """Score the words that are not conditioned on; words that a pair shares score the same in both sentences."""
@@ -186,7 +186,7 @@ class Answers:
             return Drawing(image=None, status="filtered")
         comment = self._scenes.drawn(request.prompt, encoded).comment if self._scenes else ""
         data = squares(self._noise.key("image", encoded.decode()), request.width, request.height, comment)
-        keep = self.services.keep
+        keep = self.services().keep
         return Drawing(image=keep(data, "image/png") if keep else hashlib.sha256(data).hexdigest())
 
     def _tilt(self, signs: Signs, text: str) -> float:
@@ -263,7 +263,7 @@ class Answers:
         """Return the description of a drawing that says what it shows; None where there is none."""
         if self._scenes is None or (image := only_image(request.messages)) is None:
             return None
-        scene = self._scenes.seen(image, self.services.blobs)
+        scene = self._scenes.seen(image, self.services().blobs)
         return None if scene is None else self._scenes.described(scene, image, asked)
 
     def _misread_as(self) -> dict[str, str]:
@@ -299,7 +299,7 @@ class Answers:
 
     def _fits(self, found: Listed, prompt: Prompt) -> list[float]:
         stem = Stem(found.stem, self._lists.signs(found.stem), self._lists.skeleton(found.stem))
-        face = self._faces.seen(prompt, self.services.blobs)
+        face = self._faces.seen(prompt, self.services().blobs)
         return [
             self._fit(stem, choice) + self._faces.lean(face, choice.text, self._lists.signs(choice.text).valued)
             for choice in found.choices
@@ -307,7 +307,7 @@ class Answers:
 
     def _marked(self, prompt: str, request: Likelihood) -> dict[str, TokenScores]:
         """Return the scores of the labels of listed options, where a drawn face is asked about."""
-        if self._faces.seen(request.prompt, self.services.blobs) is None or (found := listed(prompt)) is None:
+        if self._faces.seen(request.prompt, self.services().blobs) is None or (found := listed(prompt)) is None:
             return {}
         labels = (choice.answer.removesuffix(choice.text).strip() for choice in found.choices)
         scores = self._scores(found, request.prompt)

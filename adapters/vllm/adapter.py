@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from ...core.contracts.adapter import Identity, Level, Limits
+from ...core.contracts.abilities import IMAGES, OPERATIONS, Abilities
+from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
-from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Request
+from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods
 from ..hf.base import check_known, check_size, not_finite
 from ..hf.causal.prompt import choose_style
-from ..hf.checkpoint import folder_template, local_files, misfit
+from ..hf.checkpoint import local_files, unlike
 from ..hf.files import CONFIG, fetch, find_source
 from ..hf.generation import named_ends, read_settings, sampling_defaults
 from ..hf.load import check_kind, load_tokenizer
@@ -26,7 +27,7 @@ from ..hf.vlm.groups import open_image
 from ..hf.vlm.model import MORE
 from ..shared.reasoning import USUAL, is_opened
 from ..shared.sampling import HONOURED, Defaults, answer_length, choose
-from ..shared.thinking import by_template, check_arguments
+from ..shared.thinking import check_arguments
 from ..shared.threaded import ThreadedAdapter
 from . import answers, likelihood
 from .engine import Asked, Engine
@@ -35,6 +36,7 @@ from .options import OWN_ARGUMENTS, VLLMOptions, engine_arguments, identity_sett
 from .prompt import Picturing, images_of
 
 VERSION = "1"
+FIELDS = frozenset({*HONOURED, "json_schema", "choices"})
 P = TypeVar("P")
 
 
@@ -51,25 +53,6 @@ class VLLM(ThreadedAdapter):
     """A model behind vLLM's offline engine (Kwon et al. 2023)."""
 
     options: ClassVar[type[msgspec.Struct]] = VLLMOptions
-    honours = frozenset({*HONOURED, "json_schema", "choices"})
-
-    @classmethod
-    def unfit(cls, options: VLLMOptions) -> Mapping[type[Request], str]:
-        """Return why the model in a folder cannot be asked, for every operation."""
-        files = local_files(options.model)
-        why = "" if files is None else misfit(files, GENERATIVE, trusted=options.trust_remote_code)
-        return dict.fromkeys(cls.capabilities(), why) if why else {}
-
-    @classmethod
-    def sees(cls, options: VLLMOptions) -> bool:
-        """Return whether a model may see images; a folder whose configuration names no token of images does not."""
-        files = local_files(options.model)
-        return files is None or any(files.settings(CONFIG).get(key) is not None for key in IMAGE_KEYS)
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the argument of the model's chat template."""
-        return by_template(settings, level, folder_template(str(settings.get("model"))))
 
     def __init__(self, options: VLLMOptions) -> None:
         """Check the model's files and pin them; the engine starts at the first call.
@@ -108,15 +91,25 @@ class VLLM(ThreadedAdapter):
             settings={**self._style.settings(), **identity_settings(options, self._dtype, self._source)},
         )
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
-        self.lacks = self.lacking(options)
         self._start("vllm")
 
     @classmethod
-    def lacking(cls, options: Any) -> Mapping[type[Request], str]:
-        """Return likelihoods as missing where prefixes are cached: they would depend on earlier requests."""
-        if not options.prefix_caching:
-            return {}
-        return {Likelihood: "Likelihoods depend on earlier requests with prefix_caching. Set it to false."}
+    def abilities(cls, options: VLLMOptions) -> Abilities:
+        """Return what the model can do, by its files: nothing if it is of another kind, and no images without a token.
+
+        Likelihoods are missing where prefixes are cached: they would depend on earlier requests.
+        """
+        able = msgspec.structs.replace(super().abilities(options), fields=FIELDS)
+        if options.prefix_caching:
+            why = "Likelihoods depend on earlier requests with prefix_caching. Set it to false."
+            able = able.without({OPERATIONS[Likelihood]: why})
+        if (files := local_files(options.model)) is None:
+            return able
+        if why := unlike(files, GENERATIVE, trusted=options.trust_remote_code):
+            return able.without(dict.fromkeys(able.operations, why))
+        if all(files.settings(CONFIG).get(key) is None for key in IMAGE_KEYS):
+            return able.without({IMAGES: f"{options.model!r} reads text only: its {CONFIG} names no token of images."})
+        return able
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, images among them; a request that cannot be answered has its error in its place.
@@ -220,7 +213,7 @@ class VLLM(ThreadedAdapter):
 
     def _looker(self) -> Callable[[str], Any]:
         """Return what opens an image by its sha256, each once per call."""
-        return cache(lambda name: open_image(name, self.blobs))
+        return cache(lambda name: open_image(name, self.services.blobs))
 
     def _check_size(self, ids: Sequence[int], room: int, model: _Model) -> None:
         check_size(ids, room, model.engine.max_tokens, self.identity.model)

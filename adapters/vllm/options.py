@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.records import Scalar
+from ...core.contracts.thinking import Level
 from ..hf.causal.prompt import Chat
+from ..hf.checkpoint import folder_template
 from ..hf.code import code_effects
 from ..hf.files import Source
 from ..hf.loading import own_method
 from ..shared.reasoning import Tags, thinking_settings
 from ..shared.refusals import RULE_VERSION
+from ..shared.thinking import by_template
 from ..shared.torch import DType
 
 OWN_ARGUMENTS = frozenset(
@@ -103,6 +106,11 @@ class VLLMOptions(Options, frozen=True, kw_only=True):
         if strange := sorted(self.engine.keys() - PLAIN_ARGUMENTS):
             yield OptionEffect("code", "engine", ", ".join(strange))
         yield from code_effects(self.model, trusted=self.trust_remote_code, pickled=self.allow_pickle)
+
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the model's chat template."""
+        return by_template(settings, level, folder_template(str(settings.get("model"))))
 
 
 def identity_settings(options: VLLMOptions, dtype: DType, source: Source) -> dict[str, Scalar]:

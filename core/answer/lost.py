@@ -79,7 +79,7 @@ def _lost(scores: Scores, stage: Stage) -> Lost:
     counts = dict(missing["status"].value_counts(sort=True).iter_rows())
     worst = ("", "", 0, 0)
     lost = (pl.col("status") != "ok").sum().alias("lost")
-    for factor in (name for name in stage.count_by if counts and name in frames.schema(stage.name)):
+    for factor in (name for name in stage.counting.by if counts and name in frames.schema(stage.name)):
         grouped = every.group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
         levels = grouped.collect(engine="streaming")
         if not 1 < levels.height <= MOST_LEVELS:

@@ -208,7 +208,7 @@ async def aconverge(
     if not subjects and not runs:
         raise UsageError("name what to measure: a model, or runs of it.", code="converge.nothing")
     cases = await asyncio.to_thread(cases_of, catalogue, measured, subjects, roles or {}, options or {})
-    await ensure_ready(catalogue, (case.study for case in cases if case.study is not None), OF_THE_METHOD)
+    await ensure_ready(catalogue, (case.study for case in cases if case.study is not None))
     with Store(settings.store, later=True) as store:
         asked = await _ask(catalogue, cases, store, settings)
         convergence = judge_methods(catalogue, store, measured, cases, asked, runs)

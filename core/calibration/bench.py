@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_asked
+from ..catalogue.needs import ensure_asked
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.adapter import ModelAdapter, Services
@@ -101,7 +101,7 @@ class Bench:
         for place, stage in enumerate(self.stages):
             asked = self.first if place == 0 else [Asked.of(trial) for trial in stage.trials(earlier)]
             model = models[stage.role]
-            model.bind(Services(blobs=self._blob, keep=self._keep))
+            model.services = Services(blobs=self._blob, keep=self._keep)
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
 
@@ -126,7 +126,7 @@ class Bench:
             sent = [one.sent for one in window]
             answers = await self._answers(model, sent)
             begun = dict(answers)
-            for attempt in range(1, stage.max_attempts):
+            for attempt in range(1, stage.rules.attempts):
                 again = [n for n, one in enumerate(window) if _asks_again(stage, one, answers[sent[n].key])]
                 if not again:
                     break
@@ -173,7 +173,7 @@ class Bench:
 
 def _asks_again(stage: Stage, one: Asked, answer: AnyResponse | ModelError) -> bool:
     """Return whether a run would ask again: the stage does so for this status, and nothing can be read."""
-    if isinstance(answer, ModelError) or answer.status not in ("ok", *stage.asks_again):
+    if isinstance(answer, ModelError) or answer.status not in ("ok", *stage.rules.again):
         return False
     found = read_answer(stage, one.trial.factors, answer)
-    return "unreadable" in stage.asks_again if isinstance(found, Unreadable) else found is None
+    return "unreadable" in stage.rules.again if isinstance(found, Unreadable) else found is None

@@ -117,7 +117,7 @@ class Campaign:
         self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
         roles = {SUBJECT: STAND_IN} | own.roles
         self.study = catalogue.study(name, roles, own.options | dict(assignments))
-        needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.optional}
+        needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.rules.optional}
         if lacking := {role: STAND_IN for role in needed if role not in self.study.roles}:
             self.study = catalogue.study(name, roles | lacking, own.options | dict(assignments))
         self.bench = Bench(catalogue, self.study)

@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from ..contracts import Options
-from ..contracts.adapter import Level
 from ..contracts.effects import (
     OptionEffect,
     effects_declared,
@@ -28,6 +27,7 @@ from ..contracts.effects import (
 )
 from ..contracts.errors import DataError, PrejudgeError
 from ..contracts.options import build_options
+from ..contracts.thinking import Level, settings_at
 from .built import is_built
 from .folders import candidates, is_place
 from .plugins import BUILT_IN, Plugins
@@ -160,7 +160,7 @@ class Judge:
         settings = self._placed(options, entry.settings)
         try:
             if isinstance(level := settings.get(THINKING), str) and THINKING not in options.__struct_fields__:
-                settings = dict(kind.think(msgspec.convert(level, Level), settings))
+                settings = dict(settings_at(kind.options, msgspec.convert(level, Level), settings))
                 settings.pop(THINKING, None)
             effects = list(build_options(entry.adapter, options, settings).list_effects())
         except Exception:  # whatever settings cannot be read, and whatever a plugin raises

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ..contracts import Stage, Trial
+from ..contracts import LargeStage, Stage, Trial
 from ..contracts.errors import UsageError
 from ..contracts.options import short
+from ..contracts.probe import count_trials
 from ..contracts.records import Scalar
 from ..contracts.words import counted
 
@@ -120,7 +121,7 @@ def _by_option(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) 
     def made(value: int | None) -> tuple[Study, int]:
         tried = msgspec.structs.replace(study, options=study.options | ({} if value is None else {name: value}))
         first = catalogue.instrument(tried).every_stage()[0]
-        return tried, first.count({}) // first.trials_per_unit
+        return tried, count_trials(first, {}) // first.counting.trials
 
     first = catalogue.instrument(study).every_stage()[0]
     whole, of = made(None)
@@ -128,14 +129,14 @@ def _by_option(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) 
     if limit.asked is not None and limit.asked >= of:
         return whole
     if limit.asked is not None and limit.asked < least:
-        raise _too_small(limit, least, first.unit)
+        raise _too_small(limit, least, first.counting.unit)
     # Every cell has at most so many, so that there are never more than were asked for.
-    trials = max(1, least * first.trials_per_unit)
+    trials = max(1, least * first.counting.trials)
     value = max(QUICK_EACH, QUICK_TRIALS // trials) if limit.asked is None else limit.asked // max(1, least)
     found, units = made(value)
     if units >= of:
         return whole
-    told = f"{name} = {value}, {units:,} of {counted(of, first.unit)}"
+    told = f"{name} = {value}, {units:,} of {counted(of, first.counting.unit)}"
     return msgspec.structs.replace(found, limit=msgspec.structs.replace(limit, option=name, told=told))
 
 
@@ -158,7 +159,7 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
     return (limited, *others)
 
 
-class LimitedStage(Stage):
+class LimitedStage(LargeStage):
     """A stage that asks a part of its trials. Beside the class of the stage, whose other methods stay."""
 
     limit: Limit
@@ -166,7 +167,7 @@ class LimitedStage(Stage):
     @cached_property
     def drawn(self) -> Drawn:
         """Return the units that are asked."""
-        return draw_units(super().trials({}), self.limit, self.unit)  # type: ignore[safe-super]  # the stage's own
+        return draw_units(super().trials({}), self.limit, self.counting.unit)  # type: ignore[safe-super]  # the stage's own
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials of the units that are drawn, in the order of the study."""

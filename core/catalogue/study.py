@@ -10,11 +10,14 @@ from typing import Any, get_args
 import msgspec
 
 from ..contracts import REASONING, Metric, Options, Probe, Stage
-from ..contracts.adapter import OPERATIONS, Level, ModelAdapter, ensure_level
+from ..contracts.abilities import OPERATIONS, Abilities, Need
+from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
-from ..contracts.records import Generate, Request
+from ..contracts.probe import stage_need
+from ..contracts.records import Generate
 from ..contracts.secrets import looks_secret, secret_place
+from ..contracts.thinking import Level, ensure_level, settings_at
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .judging import Judge
@@ -187,7 +190,8 @@ class Catalogue:
         def able(one: Candidate) -> bool:
             tried = self._following(msgspec.structs.replace(study, roles=study.roles | {role: one.name}))
             stages = self.instrument(tried).stages()
-            return all(not self.misfit(one.name, stage) for stage in stages if stage.role == role)
+            abilities = self.abilities(one.name)
+            return not any(abilities.missing(stage_need(stage)) for stage in stages if stage.role == role)
 
         fit = [one for one in ways if able(one)]
         # Where none can, the check of the study says so of the first.
@@ -218,7 +222,8 @@ class Catalogue:
             if model is None or one.option in options:
                 continue
             (_, preferred), *_ = one.values
-            able = next((value for value in one.values if self.is_able(model, value[1])), one.values[0])
+            needs = {value: Need(operation=OPERATIONS[kind]) for value, kind in one.values}
+            able = next((value for value in one.values if self.is_suited(model, needs[value[0]])), one.values[0])
             if able is not one.values[0]:
                 names = f"can do {OPERATIONS[able[1]]!r}, not {OPERATIONS[preferred]!r}"
                 found[one.option] = (able[0], f"model {model!r} {names}")
@@ -300,7 +305,7 @@ class Catalogue:
         ensure_no_secret(f"model {base}", stored)
         kind = self.adapter_class(model)
         ensure_built(entry.settings)
-        return kind(self.options_of(model))  # type: ignore[call-arg]  # every adapter takes its options record
+        return kind(self.options_of(model))
 
     def options_of(self, model: str) -> msgspec.Struct:
         """Return the options record of a model's adapter; its level of thinking is put into the adapter's own settings.
@@ -315,7 +320,7 @@ class Catalogue:
             )
         level = settings.get(THINKING)
         if level is not None and (level in get_args(Level) or THINKING not in kind.options.__struct_fields__):
-            settings = dict(kind.think(ensure_level(settings.pop(THINKING)), settings))
+            settings = dict(settings_at(kind.options, ensure_level(settings.pop(THINKING)), settings))
             self._ensure_heeded(model, settings)
         return build_options(f"model {model}", kind.options, settings)
 
@@ -336,35 +341,20 @@ class Catalogue:
                     name=name,
                 )
 
-    def why_not(self, model: str, operation: type[Request]) -> str:
-        """Return the reason why a model cannot do an operation, as the end of a sentence; empty if it can.
+    def abilities(self, model: str) -> Abilities:
+        """Return what a model can do, by its class, its settings and small files on this machine.
 
-        Only class, settings and small files on this machine are used: making the model may need a key or a download.
+        Making the model may need a key or a download, so nobody makes it for this.
+
+        Raises:
+            PrejudgeError: its settings or its adapter are invalid.
         """
-        kind = self.adapter_class(model)
-        if operation not in kind.capabilities():
-            return "."
-        options = self.options_of(model)
-        why = kind.lacking(options).get(operation) or kind.unfit(options).get(operation)
-        return f": {why}" if why else ""
+        return self.adapter_class(model).abilities(self.options_of(model))
 
-    def misfit(self, model: str, stage: Stage) -> str:
-        """Return the reason why a model cannot answer a stage, as the end of a sentence; empty if it can."""
-        if stage.shows_images and not self.adapter_class(model).sees(self.options_of(model)):
-            return f": it reads text only, by its adapter {self.registry.model(model).adapter!r} or its files."
-        return self.why_not(model, stage.operation)
-
-    def fits(self, model: str, stage: Stage) -> bool:
-        """Return whether a model can answer a stage; not if its settings or its adapter are invalid."""
+    def is_suited(self, model: str, need: Need) -> bool:
+        """Return whether a model can do what is needed; not if its settings or its adapter are invalid."""
         try:
-            return not self.misfit(model, stage)
-        except PrejudgeError:
-            return False  # an error only for those who ask the model
-
-    def is_able(self, model: str, operation: type[Request]) -> bool:
-        """Return whether a model can do an operation; not if its settings or its adapter are invalid."""
-        try:
-            return not self.why_not(model, operation)
+            return not self.abilities(model).missing(need)
         except PrejudgeError:
             return False  # an error only for those who ask the model
 
@@ -372,7 +362,11 @@ class Catalogue:
         """Yield the options of the probe, one changed at a time, with which the models can do all that it needs."""
         for name, value, stages in self.varied(study):
             try:
-                able = all(not self.misfit(study.roles[one.role], one) for one in stages if one.role in study.roles)
+                able = not any(
+                    self.abilities(study.roles[stage.role]).missing(stage_need(stage))
+                    for stage in stages
+                    if stage.role in study.roles
+                )
             except PrejudgeError:
                 continue
             if able:
@@ -451,7 +445,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     def stages(self) -> list[Stage]:
         """Return the stages, in order, without optional ones whose role has no model."""
-        return [stage for stage in self.every_stage() if not stage.optional or stage.role in self.roles]
+        return [stage for stage in self.every_stage() if not stage.rules.optional or stage.role in self.roles]
 
     def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""

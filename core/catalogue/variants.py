@@ -16,7 +16,7 @@ from ..contracts.errors import UsageError
 from ..contracts.options import parse_assignments
 
 THINKING = "thinking"
-"""The setting that each adapter translates (`ModelAdapter.think`)."""
+"""The setting that each adapter translates (`settings_at`)."""
 MOST = 20
 """Variants of one command."""
 _PAIRS = {"[": "]", "{": "}", "(": ")"}

@@ -114,9 +114,9 @@ def ask_all(
 ) -> tuple[int, list[Case], list[str | None]]:
     """Run every case within one budget; return the exit code, the cases, and their runs.
 
-    A case whose answers all fail or cannot be read is no reason to ask no other: it says why in `why_not`.
+    A case whose answers all fail or cannot be read is no reason to ask no other: it says why in `reason`.
     """
-    asyncio.run(ensure_ready(catalogue, (case.study for case in cases if case.study is not None), OF_THE_METHOD))
+    asyncio.run(ensure_ready(catalogue, (case.study for case in cases if case.study is not None)))
     purse, done, runs = Purse(options.caps), list[Case](), list[str | None]()
     left = sum(case.study is not None for case in cases)
     for case in cases:
@@ -201,7 +201,7 @@ def _show_plan(catalogue: Catalogue, cases: Sequence[Case], store: str) -> None:
     terminal().print(table)
     for case in cases:
         if case.study is None:
-            echo(f"{case.model} cannot answer {case.name}: {case.why_not}")
+            echo(f"{case.model} cannot answer {case.name}: {case.reason}")
     for case, stage in stages:
         for name, role in stage.later:
             echo(f"{case.model}, {case.name}: stage {name} ({role}) follows; its requests depend on these answers.")

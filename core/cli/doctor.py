@@ -11,9 +11,10 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ..catalogue.capabilities import ensure_named_capable, ensure_roles
+from ..catalogue.needs import ensure_roles, ensure_suitable
 from ..catalogue.study import Catalogue
-from ..contracts.adapter import OPERATIONS, ModelAdapter, Services
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import ModelAdapter, Services
 from ..contracts.errors import UnsupportedOperationError, UsageError
 from ..contracts.records import Request
 from ..doctor.installation import Fact, look_around
@@ -86,7 +87,7 @@ def _check_study(catalogue: Catalogue, name: str, models: tuple[str, ...], given
     instrument = catalogue.instrument(study)
     ensure_roles(study, instrument)
     try:
-        ensure_named_capable(catalogue, study, instrument)
+        ensure_suitable(catalogue, study, instrument, planned=True)
     except UnsupportedOperationError as error:
         return _show(f"doctor: {study.name}", [Check("it can answer the study", "fail", str(error))])
     adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
@@ -127,7 +128,7 @@ async def _bound(adapters: Sequence[ModelAdapter], work: Callable[[], Awaitable[
     """Return checks of adapters that have a store of their own for images, and close them."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "doctor.db") as store:
         for adapter in adapters:
-            adapter.bind(Services(blobs=store.blob, keep=store.keep))
+            adapter.services = Services(blobs=store.blob, keep=store.keep)
         try:
             return await work()
         finally:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import click
 from rich.table import Table
 
-from ..catalogue.capabilities import fit_of, ways_of
 from ..catalogue.certificates import find_certificates, present_code
+from ..catalogue.needs import fit_of, ways_of
 from ..catalogue.registry import FILE_NAME, StudyEntry
 from ..catalogue.study import Catalogue
-from ..contracts.adapter import OPERATIONS
+from ..contracts.abilities import OPERATIONS, Need, methods_of
 from ..contracts.errors import PrejudgeError, UsageError
 from ..store import Store, list_runs
 from .completing import complete_model
@@ -90,8 +90,8 @@ def _fits(catalogue: Catalogue, model: str) -> Table:
     words = {True: "yes", False: "no", None: "not known"}
     for study in sorted(catalogue.registry.studies):
         fit = fit_of(catalogue, study, name)
-        table.add_row(study, words[fit.fits], fit.how)
-        if fit.fits is False:
+        table.add_row(study, words[fit.able], fit.how)
+        if fit.able is False:
             table.caption, table.caption_justify = LACKS.format(name=name), "left"
     return table
 
@@ -109,7 +109,6 @@ def _able(catalogue: Catalogue, kind: str, operation: str) -> Table:
 
 
 def _able_rows(catalogue: Catalogue, kind: str, operation: str) -> Iterator[tuple[str, ...]]:
-    asked = next(request for request, name in OPERATIONS.items() if name == operation)
     if kind == "studies":
         unknown = []
         for study in sorted(catalogue.registry.studies):
@@ -127,7 +126,7 @@ def _able_rows(catalogue: Catalogue, kind: str, operation: str) -> Iterator[tupl
     if kind == "adapters":
         for name, offer in sorted(offers.items()):
             try:
-                able = asked in catalogue.plugins.load("adapter", name).capabilities()
+                able = operation in methods_of(catalogue.plugins.load("adapter", name))
             except PrejudgeError as error:
                 yield name, f"not known: {error}"
                 continue
@@ -135,7 +134,7 @@ def _able_rows(catalogue: Catalogue, kind: str, operation: str) -> Iterator[tupl
                 yield name, offer.plugged.summary
         return
     for name, model in sorted(catalogue.registry.models.items()):
-        if catalogue.is_able(name, asked):
+        if catalogue.is_suited(name, Need(operation=operation)):
             yield name, model.adapter, model.summary
 
 

@@ -6,10 +6,22 @@ from .estimates import Chart, Estimate, Example, Listing
 from .metric import CROSSED, DESIGN_COLUMNS, PROMPT_KEY, REASONING, UNIT_COLUMNS, Metric
 from .options import Options
 from .presentation import HEADLINE, Presentation
-from .probe import Follows, Imported, Probe, Stage, Trial, Unreadable
+from .probe import (
+    Counting,
+    Follows,
+    Imported,
+    LargeStage,
+    MatchedStage,
+    Probe,
+    Stage,
+    StageRules,
+    Trial,
+    Unreadable,
+)
 
 __all__ = [
     "Chart",
+    "Counting",
     "CROSSED",
     "DESIGN_COLUMNS",
     "Estimate",
@@ -19,8 +31,10 @@ __all__ = [
     "HEADLINE",
     "Identity",
     "Imported",
+    "LargeStage",
     "Limits",
     "Listing",
+    "MatchedStage",
     "Metric",
     "ModelAdapter",
     "OptionEffect",
@@ -30,6 +44,7 @@ __all__ = [
     "PROMPT_KEY",
     "REASONING",
     "Stage",
+    "StageRules",
     "Trial",
     "UNIT_COLUMNS",
     "Unreadable",

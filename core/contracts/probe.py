@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from .abilities import OPERATIONS, Need
 from .adapter import Identity
-from .errors import UsageError
 from .options import Options
 from .records import AnyRequest, AnyResponse, Request, Scalar
 
@@ -50,9 +50,10 @@ class Imported(msgspec.Struct, frozen=True):
     """Published observations, and notes from reading them.
 
     Example:
-        >>> import polars, prejudge
+        >>> import polars
+        >>> from prejudge.core.contracts import Imported
         >>> rows = polars.DataFrame({"pair": ["0"], "log_probability": [-3.5], "status": ["ok"]})
-        >>> prejudge.Imported(rows, notes=("One row was empty.",)).observations.height
+        >>> Imported(rows, notes=("One row was empty.",)).observations.height
         1
     """
 
@@ -65,9 +66,9 @@ class Follows(msgspec.Struct, frozen=True):
     """An option whose value, where nobody sets it, follows from what a model can do.
 
     Example:
-        >>> import prejudge
         >>> from prejudge import records
-        >>> prejudge.Follows("asking", (("likelihood", records.Likelihood), ("generate", records.Generate))).role
+        >>> from prejudge.core.contracts import Follows
+        >>> Follows("asking", (("likelihood", records.Likelihood), ("generate", records.Generate))).role
         'subject'
     """
 
@@ -76,6 +77,45 @@ class Follows(msgspec.Struct, frozen=True):
     """Values with the operation that each needs, the preferred one first: the first that the model can do is taken."""
     role: str = "subject"
     """Role of the model."""
+
+
+class StageRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage asks and what it takes as an answer.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.StageRules(attempts=3, again=("unreadable", "refused")).prose
+        False
+    """
+
+    images: bool = False
+    """Whether its messages have images."""
+    optional: bool = False
+    """Whether a run may have no model for the role; the stage is then skipped and has no observations."""
+    attempts: int = 1
+    """Maximum number of requests for a readable answer."""
+    again: tuple[str, ...] = ("unreadable",)
+    """Statuses after which it is requested again: `unreadable`, `refused`, `filtered`."""
+    prose: bool = False
+    """Whether `read` finds an answer within other words, such as a label anywhere in a text. A refusal that names one
+    is then not read as that answer."""
+
+
+class Counting(msgspec.Struct, frozen=True, kw_only=True):
+    """What `plan` counts of a stage.
+
+    Example:
+        >>> import prejudge
+        >>> prejudge.Counting(by=("theme",), unit="pair", trials=2).unit
+        'pair'
+    """
+
+    by: tuple[str, ...] = ()
+    """Factors of the cells."""
+    unit: str = "trial"
+    """Name of the counted unit: `pair`, `item`, `image` ..."""
+    trials: int = 1
+    """Number of trials of a unit."""
 
 
 class Stage(ABC):
@@ -98,6 +138,7 @@ class Stage(ABC):
     """
 
     name: ClassVar[str] = "main"
+    """Its name: stages of a probe have different ones."""
     role: ClassVar[str] = "subject"
     """Role of the model that is asked: `subject`, `describer`, `judge`, `sentiment`, `toxicity`, `encoder` ..."""
     operation: ClassVar[type[Request]]
@@ -106,48 +147,52 @@ class Stage(ABC):
     """Names of the factors of every trial, in order."""
     outcomes: ClassVar[tuple[str, ...]]
     """Names of the outcomes of every readable response."""
-    shows_images: ClassVar[bool] = False
-    """Whether its messages have images."""
-    optional: ClassVar[bool] = False
-    """Whether a run may have no model for the role; the stage is then skipped and has no observations."""
-    max_attempts: ClassVar[int] = 1
-    """Maximum number of requests for a readable answer."""
-    asks_again: ClassVar[tuple[str, ...]] = ("unreadable",)
-    """Statuses after which it is requested again: `unreadable`, `refused`, `filtered`."""
-    prose: ClassVar[bool] = False
-    """Whether `read` finds an answer within other words, such as a label anywhere in a text. A refusal that names one
-    is then not read as that answer."""
-    count_by: ClassVar[tuple[str, ...]] = ()
-    """Factors of the cells that `plan` counts."""
-    unit: ClassVar[str] = "trial"
-    """Name of the counted unit: `pair`, `item`, `image` ..."""
-    trials_per_unit: ClassVar[int] = 1
-    presentation: ClassVar[Mapping[str, str]] = {}
-    """Factors of how a unit is shown, such as the order of its options, and the option that sets each. Their levels are
-    no properties of the unit: of imported answers they are None unless the file states them."""
-    unrecorded: frozenset[str] = frozenset()
-    """Of a stage that imported answers are matched with: the factors of `presentation` that nobody recorded. Leave them
-    out of ids and requests of its trials."""
+    rules: ClassVar[StageRules] = StageRules()
+    """Whether it shows images, may be left out, and asks again."""
+    counting: ClassVar[Counting] = Counting()
+    """What `plan` counts."""
 
     @abstractmethod
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials lazily, given the observations of earlier stages by stage name."""
 
-    def misfit(self, identity: Identity) -> UsageError | None:
-        """Return why the model of the role does not fit the options; called before anything is asked."""
-        return None
+    def check_model(self, identity: Identity) -> None:  # noqa: B027 - most stages take any model
+        """Check that the model of the role goes with the options; called before anything is asked.
+
+        Raises:
+            UsageError: it does not.
+        """
 
     def images(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes and media type of each image that the trials name; the run stores them."""
         return iter(())
 
-    def lacks(self) -> str:
+    def shortage(self) -> str:
         """Return, in sentences, what its material lacks where it has no trial: an empty design is an error."""
         return ""
 
     def notes(self) -> Sequence[str]:
         """Return what a reader needs to know of the material, in sentences: `plan` and reports show them."""
         return ()
+
+    @abstractmethod
+    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
+        """Return the `outcomes` of one response, or `Unreadable`.
+
+        It is called for refused answers too: what it can read behind an apology is an answer.
+        """
+
+    def review(self, observations: pl.DataFrame, blobs: Callable[[str], bytes] | None) -> pl.DataFrame:
+        """Return all observations, marked for problems that no single answer shows, such as an image drawn twice.
+
+        `blobs` returns the bytes of an image by its sha256, and raises `DataError` if it has none; None: there is no
+        store. Rows and columns must stay; `status`, `reason` and outcomes may change.
+        """
+        return observations
+
+
+class LargeStage(Stage):
+    """A stage whose trials are counted, weighed and read faster than one by one. Override what is worth it."""
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the trials; override it if counting is faster than generating them."""
@@ -156,17 +201,28 @@ class Stage(ABC):
     def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
         """Yield example trials, each with the number of trials in its group; `plan` counts with them.
 
-        The trials of a group have the same factors of `count_by`, and different requests of equal length. Groups
+        The trials of a group have the same factors of `Counting.by`, and different requests of equal length. Groups
         whose examples have the same request have the same requests. Override it if it is faster than generating all.
         """
         return ((trial, 1) for trial in self.trials(earlier))
 
-    @abstractmethod
-    def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Return the `outcomes` of one response, or `Unreadable`.
+    def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
+        """Read many responses at once, or return None, so that `read` is called for each.
 
-        It is called for refused answers too: what it can read behind an apology is an answer.
+        `frame` has the factors and a column `response` (canonical JSON of readable, `ok` responses). The result has
+        the same rows in the same order with the columns of `outcomes`. Override it for large studies.
         """
+        return None
+
+
+class MatchedStage(Stage):
+    """A stage whose imported answers do not state all factors by their own names. Override what differs."""
+
+    presentation: ClassVar[Mapping[str, str]] = {}
+    """Factors of how a unit is shown, such as the order of its options, and the option that sets each. Their levels are
+    no properties of the unit: of imported answers they are None unless the file states them."""
+    unrecorded: frozenset[str] = frozenset()
+    """The factors of `presentation` that nobody recorded, set by the import. Leave them out of ids and requests."""
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
         """Return whether a row of imported answers belongs to this study; others are left out and counted.
@@ -184,21 +240,20 @@ class Stage(ABC):
         """
         return {}
 
-    def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
-        """Read many responses at once, or return None, so that `read` is called for each.
 
-        `frame` has the factors and a column `response` (canonical JSON of readable, `ok` responses). The result has
-        the same rows in the same order with the columns of `outcomes`. Override it for large studies.
-        """
-        return None
+def count_trials(stage: Stage, earlier: Mapping[str, pl.DataFrame]) -> int:
+    """Return the number of trials of a stage, given the observations of earlier stages by stage name."""
+    return stage.count(earlier) if isinstance(stage, LargeStage) else sum(1 for _ in stage.trials(earlier))
 
-    def review(self, observations: pl.DataFrame, blobs: Callable[[str], bytes] | None) -> pl.DataFrame:
-        """Return all observations, marked for problems that no single answer shows, such as an image drawn twice.
 
-        `blobs` returns the bytes of an image by its sha256, and raises `DataError` if it has none; None: there is no
-        store. Rows and columns must stay; `status`, `reason` and outcomes may change.
-        """
-        return observations
+def example_trials(stage: Stage, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
+    """Return example trials, each with the number of trials that it stands for; see `LargeStage.alike`."""
+    return stage.alike(earlier) if isinstance(stage, LargeStage) else ((trial, 1) for trial in stage.trials(earlier))
+
+
+def stage_need(stage: Stage) -> Need:
+    """Return what a stage needs of the model of its role."""
+    return Need(operation=OPERATIONS[stage.operation], images=stage.rules.images)
 
 
 class Probe(ABC):

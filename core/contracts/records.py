@@ -192,6 +192,12 @@ class Draw(Request, frozen=True, kw_only=True, tag="draw"):
 AnyRequest = Generate | Likelihood | PseudoLikelihood | Classify | Embed | Draw
 
 
+def prompt_of(request: Request) -> tuple[Message, ...]:
+    """Return the messages of a request; none where its prompt is plain text."""
+    prompt = request.messages if isinstance(request, Generate) else getattr(request, "prompt", "")
+    return () if isinstance(prompt, str) else prompt
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What an answer cost in tokens, as the model counts them."""
 

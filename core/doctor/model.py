@@ -11,7 +11,8 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
-from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.abilities import OPERATIONS, Need
+from ..contracts.adapter import ModelAdapter, abilities_of, answer_one
 from ..contracts.errors import MissingExtraError, ModelError, ModelLoadError, PermanentError, PrejudgeError
 from ..contracts.png import encode_png
 from ..contracts.records import (
@@ -82,7 +83,12 @@ async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] =
         ModelLoadError: the model cannot be loaded, so there is nothing to ask.
         MissingExtraError: what it needs is not installed.
     """
-    checks = [Check("proxy", "skip", f"the endpoint is asked through {adapter.proxy}")] if adapter.proxy else []
+    endpoint = adapter.endpoint
+    checks = (
+        [Check("proxy", "skip", f"the endpoint is asked through {endpoint.proxy}")]
+        if endpoint and endpoint.proxy
+        else []
+    )
     for operation, probes in PROBES.items():
         if why := _left_out(adapter, operation, operations):
             verdict: Verdict = "fail" if operation in operations else "skip"
@@ -97,10 +103,8 @@ async def examine(adapter: ModelAdapter, operations: Collection[type[Request]] =
 
 def _left_out(adapter: ModelAdapter, operation: type[Request], named: Collection[type[Request]]) -> str:
     """Return the reason why an operation is not checked; empty if it is."""
-    if operation not in adapter.capabilities():
-        return "" if named and operation not in named else "the adapter does not offer it"
-    if operation in adapter.lacks:
-        return "" if named and operation not in named else adapter.lacks[operation]
+    if why := abilities_of(adapter).missing(Need(operation=OPERATIONS[operation])):
+        return "" if named and operation not in named else why
     if not named and adapter.endpoint is not None and operation in (Embed, Draw):
         return f"not checked by default for an endpoint. To check it: --operation {OPERATIONS[operation]}"
     return ""
@@ -162,13 +166,13 @@ def _judge_scores(scores: Sequence[TokenScores]) -> tuple[Verdict, str]:
 
 
 async def _likelihood_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED]
+    answers = [await answer_one(adapter, Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED]
     hits = sum(a.scores[0].log_probability > a.scores[1].log_probability for a in answers)
     return _judge(hits >= ENOUGH * len(CONTINUED), f"{hits} of {len(CONTINUED)} expected continuations are likelier")
 
 
 async def _likelihood_real(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    answers = [await adapter.likelihood(Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED[:3]]
+    answers = [await answer_one(adapter, Likelihood(prompt=p, continuations=(a, b))) for p, a, b in CONTINUED[:3]]
     return _judge_scores([score for answer in answers for score in answer.scores])
 
 
@@ -179,11 +183,11 @@ def _ask(text: str, *, seed: int | None = None, temperature: float = 0.0, image:
 
 
 async def _texts(adapter: ModelAdapter, requests: Sequence[Generate]) -> list[str]:
-    return [(await adapter.generate(request)).text for request in requests]
+    return [(await answer_one(adapter, request)).text for request in requests]
 
 
 async def _generate_answers(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    answer = await adapter.generate(_ask("Say hello."))
+    answer = await answer_one(adapter, _ask("Say hello."))
     return _judge(bool(answer.text.strip()) or answer.status != "ok", f"{answer.status}, {len(answer.text)} characters")
 
 
@@ -197,17 +201,17 @@ async def _seed_honoured(adapter: ModelAdapter) -> tuple[Verdict, str]:
 
 async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
     sentence = "I'm sorry, but I can't assist with that."
-    answer = await adapter.generate(_ask(f"Repeat exactly, and nothing else: {sentence}"))
+    answer = await answer_one(adapter, _ask(f"Repeat exactly, and nothing else: {sentence}"))
     if sentence.lower() not in answer.text.lower().replace("\u2019", "'"):
         return "skip", "the model did not repeat the refusal it was given"
     return _judge(answer.status == "refused", f"a refusal came back as {answer.status!r}")
 
 
 async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    if adapter.keep is None:
+    if adapter.services.keep is None:
         return "skip", "there is no store for an image"
     files = (square(255, 0, 0), square(0, 0, 255), square(255, 0, 0, "another file"))
-    images = [adapter.keep(file, "image/png") for file in files]
+    images = [adapter.services.keep(file, "image/png") for file in files]
     question = "What is the colour of this image? Answer in one word."
     try:
         red, blue, again = await _texts(adapter, [_ask(question, image=image) for image in images])
@@ -222,7 +226,7 @@ async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
 
 
 async def _classify_sums(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    answers = [await adapter.classify(Classify(text=text)) for text in ("This is wonderful.", "This is dreadful.")]
+    answers = [await answer_one(adapter, Classify(text=text)) for text in ("This is wonderful.", "This is dreadful.")]
     labels = ", ".join(answers[0].probabilities)
     if any(label.upper().startswith("LABEL_") for label in answers[0].probabilities):
         return "fail", f"the labels have no names: {labels}"
@@ -232,7 +236,7 @@ async def _classify_sums(adapter: ModelAdapter) -> tuple[Verdict, str]:
 async def _embed_ranks(adapter: ModelAdapter) -> tuple[Verdict, str]:
     hits, dimensions = 0, 0
     for texts in PARAPHRASED:
-        one, near, far = [(await adapter.embed(Embed(text=text))).vector for text in texts]
+        one, near, far = [(await answer_one(adapter, Embed(text=text))).vector for text in texts]
         hits += _cosine(one, near) > _cosine(one, far)
         dimensions = len(one)
     seen = f"{dimensions} dimensions; {hits} of {len(PARAPHRASED)} paraphrases are nearer than another topic"
@@ -245,13 +249,13 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 async def _draw_seeded(adapter: ModelAdapter) -> tuple[Verdict, str]:
     if adapter.endpoint is not None:
-        drawn = await adapter.draw(Draw(prompt="a red house", width=ENDPOINT_SIDE, height=ENDPOINT_SIDE))
+        drawn = await answer_one(adapter, Draw(prompt="a red house", width=ENDPOINT_SIDE, height=ENDPOINT_SIDE))
         return _judge(drawn.image is not None, f"{drawn.status}; the seed is not checked for an endpoint")
 
-    def ask(seed: int) -> Draw:
+    def drawn_by(seed: int) -> Draw:
         return Draw(prompt="a red house", width=SIDE, height=SIDE, steps=2, seed=seed)
 
-    one, same, other = [(await adapter.draw(ask(seed))).image for seed in (1, 1, 2)]
+    one, same, other = [(await answer_one(adapter, drawn_by(seed))).image for seed in (1, 1, 2)]
     if one is None or other is None:
         return "fail", "a harmless prompt was filtered"
     return _judge(one == same and one != other, "one image per seed" if one == same else "one seed gave two images")

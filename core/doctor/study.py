@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from ..catalogue.study import Instrument
 from ..contracts import Stage, Trial, Unreadable
-from ..contracts.adapter import OPERATIONS, ModelAdapter
-from ..contracts.errors import DataError, ModelError
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import ModelAdapter, RemoteEndpoint, abilities_of
+from ..contracts.errors import DataError, ModelError, UsageError
+from ..contracts.probe import stage_need
 from ..contracts.records import AnyResponse, Generate, Generation, Image, Likelihood
 from ..contracts.words import counted
 from ..engine.integrity.canary import ask_canary, samples
@@ -29,7 +31,7 @@ _ENOUGH = {"the model answers", "refusals are recognised"}
 Ask = Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]]
 
 
-class Needs(NamedTuple):
+class Questions(NamedTuple):
     """What the trials of a stage ask for."""
 
     some: tuple[Trial, ...]
@@ -59,7 +61,7 @@ async def examine_study(instrument: Instrument, adapters: Mapping[str, ModelAdap
         label = f"{stage.name} ({stage.role})"
         adapter = adapters.get(stage.role)
         if adapter is None:
-            optional = "the study can do without" if stage.optional else "a run needs one"
+            optional = "the study can do without" if stage.rules.optional else "a run needs one"
             why = f"no model is named for it: --model {stage.role}=NAME; {optional}"
             checks.append(Check(label, "skip", why))
             continue
@@ -69,49 +71,50 @@ async def examine_study(instrument: Instrument, adapters: Mapping[str, ModelAdap
 
 async def _stage(stage: Stage, adapter: ModelAdapter, first: bool) -> list[Check]:
     operation = OPERATIONS[stage.operation]
-    if stage.operation not in adapter.capabilities() or stage.operation in adapter.lacks:
-        why = adapter.lacks.get(stage.operation) or "the adapter does not offer it"
+    if why := abilities_of(adapter).missing(stage_need(stage)):
         return [Check(f"it can {operation}", "fail", why)]
-    if (misfit := stage.misfit(adapter.identity)) is not None:
-        return [Check("it fits the study's options", "fail", str(misfit))]
+    try:
+        stage.check_model(adapter.identity)
+    except UsageError as error:
+        return [Check("it fits the study's options", "fail", str(error))]
     found = [Check(f"it can {operation}", "pass", "the adapter offers it")]
-    needs = _needs(stage) if first else None
+    questions = _questions(stage) if first else None
     general = PROBES[stage.operation]
     chosen = {n: p for n, p in general.items() if stage.operation is not Generate or n in _ENOUGH}
-    if needs is not None and needs.images and stage.operation is Generate:
+    if questions is not None and questions.images and stage.operation is Generate:
         chosen["the model uses an image"] = general["the model uses an image"]
     found += [await checked(name, probe, adapter) for name, probe in chosen.items()]
-    if needs is None:
+    if questions is None:
         return [*found, Check("its questions", "skip", "they depend on the answers of the stage before")]
-    _keep_images(stage, adapter, [*needs.some, needs.longest])
-    own = _own(stage, needs)
+    _keep_images(stage, adapter, [*questions.some, questions.longest])
+    own = _own(stage, questions)
     return [*found, *[await checked(name, probe, adapter) for name, probe in own.items()]]
 
 
-def _own(stage: Stage, needs: Needs) -> dict[str, Ask]:
+def _own(stage: Stage, questions: Questions) -> dict[str, Ask]:
     """Return the checks with the study's own questions."""
-    checks: dict[str, Ask] = {"answers can be read": lambda adapter: _readable(stage, needs, adapter)}
-    checks["the longest prompt is answered, and not cut off"] = lambda adapter: _whole(needs, adapter)
-    if needs.sampled is not None:
-        like = needs.sampled
-        what = "repeats are draws of their own" if needs.repeats else "answers are drawn"
+    checks: dict[str, Ask] = {"answers can be read": lambda adapter: _readable(stage, questions, adapter)}
+    checks["the longest prompt is answered, and not cut off"] = lambda adapter: _whole(questions, adapter)
+    if questions.sampled is not None:
+        like = questions.sampled
+        what = "repeats are draws of their own" if questions.repeats else "answers are drawn"
         checks[what] = lambda adapter: _draws(like, adapter)
-    if needs.top_logprobs or stage.operation is Likelihood:
-        checks["log-probabilities are given as they are"] = lambda adapter: _values(needs, adapter)
+    if questions.top_logprobs or stage.operation is Likelihood:
+        checks["log-probabilities are given as they are"] = lambda adapter: _values(questions, adapter)
     return checks
 
 
-def _needs(stage: Stage) -> Needs:
+def _questions(stage: Stage) -> Questions:
     trials = list(islice(stage.trials({}), LOOKED_AT))
     if not trials:
-        raise DataError(f"the stage {stage.name!r} has no trial. {stage.lacks()}".strip(), code="study.empty")
+        raise DataError(f"the stage {stage.name!r} has no trial. {stage.shortage()}".strip(), code="study.empty")
     requests = [trial.request for trial in trials]
     sampled = next((one for one in requests if samples(one) and isinstance(one, Generate)), None)
     generated = [one for one in requests if isinstance(one, Generate)]
     longest = max(trials, key=lambda trial: weigh(trial.request)[0])
     step = max(1, len(trials) // ASKED)
     ordered = sorted(trials[::step][:ASKED], key=lambda trial: weigh(trial.request)[0])
-    return Needs(
+    return Questions(
         some=tuple(ordered),
         longest=longest,
         sampled=sampled,
@@ -130,12 +133,16 @@ def _images_of(trials: Sequence[Trial]) -> Iterator[str]:
 
 def _keep_images(stage: Stage, adapter: ModelAdapter, trials: Sequence[Trial]) -> None:
     wanted = set(_images_of(trials))
-    if not wanted or adapter.keep is None:
+    if not wanted or adapter.services.keep is None:
         return
     for data, media_type in stage.images():
-        wanted.discard(adapter.keep(data, media_type))
+        wanted.discard(adapter.services.keep(data, media_type))
         if not wanted:
             return
+
+
+def _inspector(adapter: ModelAdapter) -> Inspector:
+    return Inspector(adapter.identity.model, adapter.endpoint or RemoteEndpoint(name=""))
 
 
 async def _answer(adapter: ModelAdapter, trial: Trial) -> AnyResponse:
@@ -145,21 +152,21 @@ async def _answer(adapter: ModelAdapter, trial: Trial) -> AnyResponse:
     return answer
 
 
-async def _readable(stage: Stage, needs: Needs, adapter: ModelAdapter) -> tuple[Verdict, str]:
-    outcomes = [read_answer(stage, trial.factors, await _answer(adapter, trial)) for trial in needs.some]
+async def _readable(stage: Stage, questions: Questions, adapter: ModelAdapter) -> tuple[Verdict, str]:
+    outcomes = [read_answer(stage, trial.factors, await _answer(adapter, trial)) for trial in questions.some]
     read = sum(one is not None and not isinstance(one, Unreadable) for one in outcomes)
     reasons = sorted({one.reason for one in outcomes if isinstance(one, Unreadable)})
     why = f" ({'; '.join(reasons)[:200]})" if reasons else ""
     return ("pass" if read else "fail"), f"{read} of {len(outcomes)} answers to questions of the study{why}"
 
 
-async def _whole(needs: Needs, adapter: ModelAdapter) -> tuple[Verdict, str]:
-    short, long = needs.some[0], needs.longest
+async def _whole(questions: Questions, adapter: ModelAdapter) -> tuple[Verdict, str]:
+    short, long = questions.some[0], questions.longest
     (few, _), (many, images) = weigh(short.request), weigh(long.request)
     answer = await _answer(adapter, long)
-    tokens, context = answer.usage.input_tokens, adapter.expected.context
+    tokens, context = answer.usage.input_tokens, adapter.endpoint.context if adapter.endpoint is not None else None
     told = f"{many:,} characters" + (f", {tokens:,} tokens" if tokens else "")
-    inspector = Inspector(adapter.identity.model, adapter.expected)
+    inspector = _inspector(adapter)
     inspector.look(b"", long.request, answer)
     if any(one.name == "context" for one in inspector.result().findings):
         return "fail", f"{told} where the context has {context:,}"
@@ -188,14 +195,14 @@ async def _draws(like: Generate, adapter: ModelAdapter) -> tuple[Verdict, str]:
     return ("skip" if canary.verdict == "unclear" and not failed else verdict), told
 
 
-async def _values(needs: Needs, adapter: ModelAdapter) -> tuple[Verdict, str]:
-    inspector = Inspector(adapter.identity.model, adapter.expected)
+async def _values(questions: Questions, adapter: ModelAdapter) -> tuple[Verdict, str]:
+    inspector = _inspector(adapter)
     given = 0
-    for number, trial in enumerate(needs.some):
+    for number, trial in enumerate(questions.some):
         answer = await _answer(adapter, trial)
         given += not isinstance(answer, Generation) or bool(answer.top_logprobs)
         inspector.look(bytes([number]), trial.request, answer)
     if not given:
-        return "fail", f"none of {len(needs.some)} answers has the log-probabilities that were asked for"
+        return "fail", f"none of {len(questions.some)} answers has the log-probabilities that were asked for"
     wrong = [one.words for one in inspector.result().findings if one.name in ("rounded", "clipped")]
-    return ("fail", "; ".join(wrong)) if wrong else ("pass", f"{given} of {len(needs.some)} answers have them")
+    return ("fail", "; ".join(wrong)) if wrong else ("pass", f"{given} of {len(questions.some)} answers have them")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..catalogue.prices import Prices
-from ..contracts.adapter import OPERATIONS
+from ..contracts.abilities import OPERATIONS
 from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generation
 from .asking import Keyed
 from .budget import Budget, Hold, Spending

@@ -106,7 +106,7 @@ async def time_stages(
     adapters = await open_adapters(catalogue, study.roles.values(), None)
     limiters = Limiters()
     for adapter in adapters.values():
-        adapter.bind(limiters.services(adapter, store))
+        adapter.services = limiters.services(adapter, store)
     ledger = Ledger(store, get_run(store, run).id)
     try:
         work = _Work(store, ledger, limiters, most)

@@ -246,7 +246,7 @@ class Limiters:
 
     def of(self, adapter: ModelAdapter) -> Limiter:
         """Return the limiter of an adapter's endpoint; an adapter without an endpoint has its own limiter."""
-        name = adapter.endpoint or f"{id(adapter)}"
+        name = adapter.endpoint.name if adapter.endpoint is not None else f"{id(adapter)}"
         if name not in self._known:
             self._known[name] = Limiter(
                 adapter.limits, remote=adapter.endpoint is not None, longest_seconds=self._longest

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ..catalogue.study import ALWAYS, FIRST, STAGE
-from ..contracts import PROMPT_KEY, REASONING, Stage, Unreadable
+from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
 from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
@@ -80,7 +80,7 @@ def _observed(
         if PROMPT_KEY not in frame.columns:
             shared = part["prompt" if "prompt" in part.columns else "key"]
             frame = frame.with_columns(shared.bin.slice(0, DIGITS // 2).bin.encode("hex").alias(PROMPT_KEY))
-        yield frame if stage.max_attempts == 1 else _with_first(frame, earlier)
+        yield frame if stage.rules.attempts == 1 else _with_first(frame, earlier)
 
 
 def _without_own(frame: pl.DataFrame, stage: Stage) -> pl.DataFrame:
@@ -123,7 +123,7 @@ def _recorded(
     store: Store, run: int, stage: Stage, *, unfinished: bool, proof: RunProof | None = None
 ) -> tuple[Iterator[pl.DataFrame], dict[bytes, str], dict[bytes, str]]:
     """Return a stage's trials in parts, and by key the reasons of failed calls and the statuses of first answers."""
-    earlier = first_statuses(store, run, stage.name, proof) if stage.max_attempts > 1 else {}
+    earlier = first_statuses(store, run, stage.name, proof) if stage.rules.attempts > 1 else {}
     trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage), check=proof)
     failures = read_failures(store, run)
     if unfinished:
@@ -247,7 +247,7 @@ def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:
 
 def _read(stage: Stage, factors: pl.DataFrame, responses: pl.Series) -> pl.DataFrame:
     """Return the outcomes of readable answers; `_unreadable` has the reason for the others."""
-    if (quick := stage.read_frame(factors.with_columns(responses))) is not None:
+    if isinstance(stage, LargeStage) and (quick := stage.read_frame(factors.with_columns(responses))) is not None:
         return quick.with_columns(pl.lit(None, dtype=pl.String).alias("_unreadable"))
     rows: list[dict[str, Scalar]] = []
     for cell, response in zip(factors.iter_rows(named=True), responses, strict=True):

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import sqlalchemy as sa
 
-from ..catalogue.capabilities import ensure_asked, ensure_named_capable
+from ..catalogue.needs import ensure_asked, ensure_suitable
 from ..catalogue.prices import Prices
 from ..catalogue.registry import Published
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
 from ..contracts.canonical import encode, identity_digest, request_key
 from ..contracts.errors import PrejudgeError
+from ..contracts.probe import example_trials
 from ..contracts.records import AnyRequest, Generate, Scalar
 from ..store import Store
 from ..store.bulk import batched, table_of
@@ -114,7 +115,7 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
         DataError: the design is empty.
     """
     instrument = catalogue.instrument(study)
-    ensure_named_capable(catalogue, study, instrument)
+    ensure_suitable(catalogue, study, instrument, planned=True)
     first, *others = instrument.stages()
     later = tuple((stage.name, stage.role) for stage in others)
     return [msgspec.structs.replace(_plan_stage(catalogue, study, first, store), later=later)]
@@ -132,21 +133,21 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
     ensure_asked(study, stage, tally.trials)
     canary = _canary(catalogue, model, tally)
     own = study.options.get("data") is not None
-    published = [value for value in study.published if value.measure == f"{stage.unit}s" and not own]
+    published = [value for value in study.published if value.measure == f"{stage.counting.unit}s" and not own]
     return StagePlan(
         stage=stage.name,
         role=stage.role,
         model=model,
-        unit=stage.unit,
+        unit=stage.counting.unit,
         trials=tally.trials,
-        units=tally.trials // stage.trials_per_unit,
+        units=tally.trials // stage.counting.trials,
         cached=tally.cached if known is not None else None,
         cells=tuple(_cells(stage, tally.cells, published)),
         coarser=tuple(_coarser(stage, tally.cells, published)),
         published_total=sum(value.value for value in published if value.group) or None,
         requests=tally.requests,
-        attempts=stage.max_attempts,
-        asks_again=stage.asks_again,
+        attempts=stage.rules.attempts,
+        asks_again=stage.rules.again,
         input_tokens=tally.tokens.input,
         output_tokens=tally.tokens.output,
         canary=canary,
@@ -176,9 +177,9 @@ def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Ta
     seen: set[bytes] = set()
     looked_up = store if identity is not None and store is not None and _has_answers(store, identity) else None
     # Trials are generated one by one, for their keys, only if the store may have answers.
-    groups = stage.alike({}) if looked_up is None else ((trial, 1) for trial in stage.trials({}))
+    groups = example_trials(stage, {}) if looked_up is None else ((trial, 1) for trial in stage.trials({}))
     for part in batched(groups, PART):
-        tally.see(part, stage.count_by)
+        tally.see(part, stage.counting.by)
         keyed = [(request_key(identity or b"", encode(trial.request)), trial, times) for trial, times in part]
         found = looked_up.find({key for key, *_ in keyed}) if looked_up is not None else {}
         for key, trial, times in keyed:
@@ -199,15 +200,15 @@ def _has_answers(store: Store, identity: bytes) -> bool:
 
 
 def _coarser(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:
-    cells = [(dict(zip(stage.count_by, levels, strict=True)), trials) for levels, trials in counts.items()]
+    cells = [(dict(zip(stage.counting.by, levels, strict=True)), trials) for levels, trials in counts.items()]
     for value in published:
-        if value.group and value.group.keys() < set(stage.count_by):
+        if value.group and value.group.keys() < set(stage.counting.by):
             trials = sum(count for group, count in cells if value.group.items() <= group.items())
-            yield Cell(dict(value.group), trials // stage.trials_per_unit, value.value)
+            yield Cell(dict(value.group), trials // stage.counting.trials, value.value)
 
 
 def _cells(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:
     for levels, trials in counts.items():
-        group = dict(zip(stage.count_by, levels, strict=True))
+        group = dict(zip(stage.counting.by, levels, strict=True))
         printed = [value.value for value in published if value.group == group]
-        yield Cell(group, trials // stage.trials_per_unit, printed[0] if len(printed) == 1 else None)
+        yield Cell(group, trials // stage.counting.trials, printed[0] if len(printed) == 1 else None)

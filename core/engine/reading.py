@@ -37,15 +37,15 @@ def read_answer(
 
     A refused answer counts as read if the stage can read all of it, and also what stands behind the sentences that
     decline; and if the stage cannot read a mere refusal, which a stage that takes any text can. If the stage finds an
-    answer within other words (`Stage.prose`), no others may stand behind those sentences: a longer text may name an
-    answer without giving it.
+    answer within other words (`StageRules.prose`), no others may stand behind those sentences: a longer text may name
+    an answer without giving it.
     """
     if response.status == "ok":
         return stage.read(factors, response)
     if response.status != "refused" or not isinstance(response, Generation):
         return None
     behind = behind_refusal(response.text)
-    if not behind or (stage.prose and len(behind.split()) > ALONE):
+    if not behind or (stage.rules.prose and len(behind.split()) > ALONE):
         return None
     whole, rest, mere = (
         stage.read(factors, msgspec.structs.replace(response, text=text)) for text in (response.text, behind, REFUSAL)

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_asked, ensure_capable
+from ..catalogue.needs import ensure_asked, ensure_suitable
 from ..catalogue.origins import Origin, origins
 from ..catalogue.packages import adapter_packages
 from ..catalogue.plugins import blamed
@@ -31,6 +31,7 @@ from ..contracts.errors import (
     UnknownNameError,
     UsageError,
 )
+from ..contracts.probe import count_trials
 from ..contracts.records import AnyRequest, AnyResponse
 from ..contracts.words import counted
 from ..store import Found, NewTrial, Store, ensure_recorded, get_run, renewed_answers, trial_counts
@@ -181,7 +182,7 @@ async def _executed(
     if options.name is not None:
         ensure_recorded(store, options.name)  # its trials are recorded anew, its manifest is gone on with
     instrument = catalogue.instrument(study if earlier is None else as_made(catalogue, earlier.manifest))
-    ensure_capable(catalogue, study, instrument)
+    ensure_suitable(catalogue, study, instrument)
     prices = {model: catalogue.registry.model(model).prices for model in study.roles.values()}
     ensure_priced(options.caps, prices)
     owner = catalogue.plugins.offers["probe"][study.probe].plugin
@@ -243,8 +244,8 @@ class _Run:
         self, parts: _Parts, store: Store, options: RunOptions, progress: Progress, budget: Budget | None = None
     ) -> None:
         self.study, self.instrument, self.adapters, self.owner, self.prices, self.origins, self.packages = parts
-        endpoints = (adapter.endpoint for adapter in self.adapters.values())
-        self.limiters = Limiters(options.longest_wait, {name for name in endpoints if name is not None})
+        endpoints = (adapter.endpoint for adapter in self.adapters.values() if adapter.endpoint is not None)
+        self.limiters = Limiters(options.longest_wait, {endpoint.name for endpoint in endpoints})
         self.budget = budget or (Budget(options.caps) if options.caps.any else None)
         self.inspectors: dict[str, Inspector] = {}
         """Of the present stage, by model."""
@@ -252,7 +253,7 @@ class _Run:
         for model, adapter in self.adapters.items():
             services = self.limiters.services(adapter, store)
             own = {"note": partial(self._hear, model), "generation": lambda request: self.generations.get(request, 0)}
-            adapter.bind(msgspec.structs.replace(services, **own))
+            adapter.services = msgspec.structs.replace(services, **own)
         self.store, self.options, self.progress = store, options, progress
         self.records: dict[str, StageRecord] = {}
         self.integrity: dict[str, Integrity] = {}
@@ -276,7 +277,7 @@ class _Run:
         first = self.instrument.stages()[0]
         # Planning reads the data, so errors in it are found before the store has a record of the run.
         with blamed(self.owner, f"probe {self.study.probe!r}"):
-            self.planned = {first.name: first.count({})}
+            self.planned = {first.name: count_trials(first, {})}
             self.notes.update(dict.fromkeys(self.study.notes, 0))
             self.notes.update(dict.fromkeys((note for stage in self.instrument.stages() for note in stage.notes()), 0))
             ensure_asked(self.study, first, self.planned[first.name])
@@ -362,7 +363,7 @@ class _Run:
                 self.earlier[stage.name] = observe_stage(self.store, ledger.run_id, stage)
 
     async def _stage(self, stage: Stage, ledger: Ledger) -> None:
-        planned = self.planned.get(stage.name) or stage.count(self.earlier)
+        planned = self.planned.get(stage.name) or count_trials(stage, self.earlier)
         self.progress.stage(stage.name, stage.role, planned)
         model = self.study.roles[stage.role]
         adapter = self.adapters[model]
@@ -381,7 +382,7 @@ class _Run:
             limiter=(limiter := self.limiters.of(adapter)),
             budget=self.budget,
             prices=self.prices[model],
-            fresh={} if stage.max_attempts > 1 else None,
+            fresh={} if stage.rules.attempts > 1 else None,
             inspector=inspector,
             generations=self.generations,
         )
@@ -415,7 +416,7 @@ class _Run:
     def _inspector(self, adapter: ModelAdapter) -> Inspector | None:
         if adapter.endpoint is None or self.options.mode == "replay":
             return None
-        return Inspector(adapter.identity.model, adapter.expected, Watch(accept=self.options.accept_repeats))
+        return Inspector(adapter.identity.model, adapter.endpoint, Watch(accept=self.options.accept_repeats))
 
     def _hear(self, model: str, remark: Remark) -> None:
         if (inspector := self.inspectors.get(model)) is not None:
@@ -584,7 +585,7 @@ class _Window:
                 self.keyed[place] = self.scheduler.key(request)
 
     def _attempt(self, place: int) -> int:
-        return self.keyed[place].request.attempt if self.stage.max_attempts > 1 else 0
+        return self.keyed[place].request.attempt if self.stage.rules.attempts > 1 else 0
 
     async def record(self) -> None:
         """Record the trials with the answers that were found; one without an answer and a failure was not asked."""
@@ -595,7 +596,7 @@ class _Window:
     async def answer(self) -> None:
         """Find the answers of the trials: stored ones, or those that the scheduler asks for."""
         await self._ask(range(len(self.trials)))
-        for attempt in range(1, self.stage.max_attempts):
+        for attempt in range(1, self.stage.rules.attempts):
             if not (unanswered := await self._unanswered(attempt - 1)):
                 break
             for place in unanswered:
@@ -653,7 +654,7 @@ class _Window:
 
     def _asks_again(self, place: int, response: AnyResponse) -> bool:
         """Return whether a response has no answer, and the stage asks again for its status."""
-        again = self.stage.asks_again
+        again = self.stage.rules.again
         if response.status not in ("ok", *again):
             # Nothing is asked, whatever can be read.
             return False

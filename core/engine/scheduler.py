@@ -18,7 +18,8 @@ from typing import Literal
 import msgspec
 
 from ..catalogue.prices import Prices
-from ..contracts.adapter import OPERATIONS, ModelAdapter
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import ModelAdapter, affinity
 from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.errors import DataError, HaltedError, ModelError, PermanentError
 from ..contracts.records import AnyRequest, AnyResponse
@@ -163,8 +164,8 @@ class Scheduler:
     async def _ask(self, missing: Sequence[Keyed], found: dict[bytes, Found]) -> None:
         if not missing:
             return
-        affinity = self.adapter.affinity if self.adapter.endpoint is None else None
-        asking = Asking(missing, self.adapter.limits.batch_items, found, affinity)
+        shared = affinity if self.adapter.endpoint is None else None
+        asking = Asking(missing, self.adapter.limits.batch_items, found, shared)
         self._askings.add(asking)
         self._flights |= {keyed.key: asking for keyed in missing}
         try:

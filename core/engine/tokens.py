@@ -8,7 +8,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from ..catalogue.prices import Prices
-from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import Identity
 from ..contracts.canonical import decode_request, decode_response, identity_digest
 from ..contracts.records import (
     AnyRequest,

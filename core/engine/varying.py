@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.capabilities import ensure_capable
+from ..catalogue.needs import ensure_suitable
 from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..catalogue.variants import variants
 from ..contracts import Stage
-from ..contracts.adapter import ModelAdapter
+from ..contracts.adapter import ModelAdapter, refusal
 from ..contracts.canonical import identity_digest
 from ..contracts.errors import BudgetError, ModelError, PermanentError, UsageError
+from ..contracts.probe import example_trials
 from ..contracts.records import AnyRequest, Draw, Generate, Image
 from ..contracts.words import counted
 from ..store import Failure, Store
@@ -49,7 +50,7 @@ def varied_studies(
     studies = [catalogue.study(study, {**models, SUBJECT: name}, assignments) for name in names]
     same: dict[bytes, str] = {}
     for one in studies:
-        ensure_capable(catalogue, one, catalogue.instrument(one))
+        ensure_suitable(catalogue, one, catalogue.instrument(one))
         name = one.roles[SUBJECT]
         adapter = catalogue.adapter(name)
         try:
@@ -75,11 +76,11 @@ def _ensure_sendable(study: Study, stage: Stage, adapter: ModelAdapter) -> None:
     if stage.role != SUBJECT:
         return
     kinds: set[object] = set()
-    for trial, _ in stage.alike({}):
+    for trial, _ in example_trials(stage, {}):
         if (kind := _kind(trial.request)) in kinds:
             continue
         kinds.add(kind)
-        if (refused := adapter.refuses(trial.request)) is not None:
+        if (refused := refusal(adapter, trial.request)) is not None:
             raise UsageError(
                 f"{study.roles[SUBJECT]!r} cannot be asked this study, and no variant was asked: {refused}",
                 code="vary.refused",
@@ -144,7 +145,7 @@ async def ensure_accepted(
         try:
             if stage.role != SUBJECT or adapter.endpoint is None:
                 continue
-            adapter.bind(limiters.services(adapter, store))
+            adapter.services = limiters.services(adapter, store)
             async with aclosing(_Apart(store, limiters)) as ledger:
                 scheduler = Scheduler(
                     adapter=adapter,

@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.capabilities import ensure_asked
+from ..catalogue.needs import ensure_asked
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
-from ..contracts import Stage, Trial
-from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts import MatchedStage, Stage, Trial
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import Identity
 from ..contracts.canonical import encode, encode_identity, identity_digest
 from ..contracts.errors import DataError
+from ..contracts.probe import count_trials
 from ..contracts.records import Likelihood, PseudoLikelihood, Scalar
 from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
 from ..engine.observations import gather_observations
@@ -35,9 +37,9 @@ from ..store.evidence import trial_digest
 from ..store.store import manifest_columns
 from .alike import differing
 from .answers import FIELDS, PROBABILITY, REQUEST, Answers, Row, read_answers
-from .matching import Contradiction, Matcher
+from .matching import Contradiction, Matcher, columns_of
 from .parts import Part
-from .presented import lacks_requests, presented, unrecorded_of, without
+from .presented import lacks_requests, left_out, presented, unrecorded_of, without
 from .settling import Disagreeing, Duplicates, distinct_draws, ensure_rules, expanded, one_answer, settle
 
 ADAPTER = "imported"
@@ -126,7 +128,7 @@ class _Import:
 
     def _stage(self, stage: Stage) -> list[Part]:
         if stage is self._stages[0]:
-            ensure_asked(self._study, stage, stage.count(self._earlier))
+            ensure_asked(self._study, stage, count_trials(stage, self._earlier))
         ensure_fields(self._answers, stage)
         unrecorded = unrecorded_of(stage, self._earlier, self._answers.fields, self._study.options)
         stage = without(stage, unrecorded)
@@ -153,7 +155,7 @@ class _Import:
         """Match the rows with the trials of a stage."""
         matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
         rows = self._rows_of(stage)
-        own = [row for row in rows if stage.concerns(row.cells)]
+        own = [row for row in rows if not isinstance(stage, MatchedStage) or stage.concerns(row.cells)]
         matched = matcher.match(own)
         if matched.left_out and not self._options.allow_unmatched:
             raise self._hinted(matcher.refusal(matched.left_out))
@@ -173,7 +175,7 @@ class _Import:
 
         def trials() -> Iterator[Trial]:
             planned = expanded(stage.trials(self._earlier), settled.copies)
-            asked = presented(planned, rows_by_trial, stage.unrecorded)
+            asked = presented(planned, rows_by_trial, left_out(stage))
             return distinct_draws(asked) if rule == "all" else asked
 
         answered, replaced = one_answer(self._answers, trials(), rows_by_trial, rule)
@@ -256,7 +258,10 @@ class _Import:
         self._notes.append(f"{count:,} of {len(self._answers.rows):,} rows of {self._answers.path} {what}.")
 
     def _note(self, stage: Stage, rows: Iterable[Row]) -> None:
-        unrecorded = [*sorted(stage.unrecorded), *([REQUEST] if lacks_requests(stage, rows) else [])]
+        unrecorded = [
+            *sorted(left_out(stage)),
+            *([REQUEST] if lacks_requests(stage, rows) else []),
+        ]
         self._unrecorded |= dict.fromkeys(unrecorded)
         if stage.operation in (PseudoLikelihood, Likelihood) and "tokens" not in self._answers.fields:
             self._notes.append(f"No number of scored tokens stands in {self._answers.path}; `tokens` is 1 throughout.")
@@ -308,8 +313,13 @@ def _digest(rows: Iterable[Tried]) -> str:
 
 def _fields_of(stage: Stage) -> set[str]:
     """Return the names of columns that a stage knows."""
-    first = next(iter(stage.trials({})), None) if type(stage).columns is not Stage.columns else None
-    return {*stage.factors, *(stage.columns(first.factors) if first else ())}
+    first = next(iter(stage.trials({})), None) if _renames(stage) else None
+    return {*stage.factors, *(columns_of(stage, first.factors) if first else ())}
+
+
+def _renames(stage: Stage) -> bool:
+    # Whoever renames nothing need not make a trial before the stages that it follows from.
+    return isinstance(stage, MatchedStage) and type(stage).columns is not MatchedStage.columns
 
 
 def _by_column(found: Sequence[Contradiction]) -> str:

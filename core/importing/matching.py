@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..contracts import Stage, Trial
+from ..contracts import MatchedStage, Stage, Trial
 from ..contracts.canonical import encode, question_of
 from ..contracts.errors import DataError
+from ..contracts.records import Scalar
 from .alike import differing, folded, likeness
 from .answers import Answers, Row
 
@@ -103,7 +104,8 @@ class Matcher:
         found = []
         for ordinal, trial in enumerate(trials):
             if (row := rows.get(ordinal)) is not None:
-                named = {c: f for c, f in self._stage.columns(trial.factors).items() if c not in self._stage.factors}
+                columns = columns_of(self._stage, trial.factors).items()
+                named = {column: factor for column, factor in columns if column not in self._stage.factors}
                 both = [(name, name) for name in self._rest] + list(named.items())
                 unlike = {column: factor for column, factor in both if self._unlike(row, trial, column, factor)}
                 if unlike:
@@ -230,3 +232,8 @@ def _as_text(cell: Any) -> Any:
     if isinstance(cell, bool):
         return str(cell).lower()
     return None if cell is None or cell == "" else str(cell)
+
+
+def columns_of(stage: Stage, factors: Mapping[str, Scalar]) -> Mapping[str, str]:
+    """Return columns of imported answers that hold a factor under another name: {column: factor}."""
+    return stage.columns(factors) if isinstance(stage, MatchedStage) else {}

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ..contracts import Trial
-from ..contracts.adapter import OPERATIONS
+from ..contracts.abilities import OPERATIONS
 from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.records import AnyResponse
 from ..store.chunks import Chunks

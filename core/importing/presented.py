@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..contracts import Stage, Trial
+from ..contracts import MatchedStage, Stage, Trial
 from ..contracts.records import AnyRequest, Generate, Likelihood, Message, Sampling, Text
 from .answers import REQUEST, Row
 from .matching import TRIAL
@@ -39,6 +39,8 @@ def unrecorded_of(
     """
     if TRIAL in fields:
         return frozenset()
+    if not isinstance(stage, MatchedStage):
+        return frozenset()
     absent = [name for name in stage.presentation if name in stage.factors and name not in fields]
     constant = {name for name in absent if stage.presentation[name] in options}
     levels: dict[str, Any] = {}
@@ -51,13 +53,18 @@ def unrecorded_of(
 
 def without(stage: Stage, unrecorded: frozenset[str]) -> Stage:
     """Return a stage whose trials leave out what nobody recorded; the stage itself if that is nothing."""
-    if not unrecorded:
+    if not unrecorded or not isinstance(stage, MatchedStage):
         return stage
     other = copy(stage)
     other.unrecorded = unrecorded
     for name in [name for name in vars(other) if isinstance(getattr(type(other), name, None), cached_property)]:
         del vars(other)[name]  # worked out with what is left out now
     return other
+
+
+def left_out(stage: Stage) -> frozenset[str]:
+    """Return the factors that the trials of a stage leave out, as nobody recorded them."""
+    return stage.unrecorded if isinstance(stage, MatchedStage) else frozenset()
 
 
 def presented(trials: Iterable[Trial], rows: Mapping[int, Row], unrecorded: frozenset[str]) -> Iterator[Trial]:

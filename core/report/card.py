@@ -19,7 +19,8 @@ import polars as pl
 
 from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
-from ..contracts.adapter import OPERATIONS, Identity
+from ..contracts.abilities import OPERATIONS
+from ..contracts.adapter import Identity
 from ..contracts.estimates import Caveat
 from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value, percent
 from ..engine.manifest import earlier_words

@@ -160,7 +160,7 @@ def published_beside_measured(scores: Scores, beside: Collection[str] = ()) -> l
         # asked for; they are not judged.
         for value in (*(v for v in study.published if v.model in own or len(models) < 2), *others)
         # Counts can be compared with the paper's only for the whole design.
-        if value.measure != f"{stage.unit}s" or not study.options
+        if value.measure != f"{stage.counting.unit}s" or not study.options
     ]
 
 
@@ -171,13 +171,13 @@ def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores
     if own := scores.manifest.study.own_data:
         # The published value is of the paper's data: beside that of other data it is no replication.
         why = ", ".join(filter(None, [why, f"measured on {', '.join(own)}"]))
-    if value.measure != f"{stage.unit}s":
+    if value.measure != f"{stage.counting.unit}s":
         matches = [e for e in estimates if e.metric == value.measure and e.group == value.group]
         if len(matches) == 1:
             measured, why = matches[0].flat()[value.of], why or unresolved(value, matches[0])
     elif set(value.group) <= set(scores.frames.schema(stage.name)):
         cell = scores.lazy(stage.name).filter(*(pl.col(name) == level for name, level in value.group.items()))
-        measured = cell.select(pl.len()).collect(engine="streaming").item() / stage.trials_per_unit
+        measured = cell.select(pl.len()).collect(engine="streaming").item() / stage.counting.trials
     return Published(
         metric=value.measure if value.of == "value" else f"{value.measure}, {value.of}",
         group=value.group,
@@ -194,7 +194,7 @@ def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores
 
 def missing_tables(scores: Scores, stage: Stage) -> list[Table]:
     """Return tables of a stage's answers by status, and of missing ones by reason."""
-    by, observations = [*stage.count_by, "status"], scores.lazy(stage.name)
+    by, observations = [*stage.counting.by, "status"], scores.lazy(stage.name)
     counts = observations.group_by(by, maintain_order=True).len("answers").sort(by).collect(engine="streaming")
     tables = [Table.from_frame(f"Answers by status, stage {stage.name!r}", counts)]
     missing = observations.filter(pl.col("status") != "ok").group_by("status", "reason").len("answers")

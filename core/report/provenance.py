@@ -11,7 +11,7 @@ import msgspec
 
 from ..catalogue.origins import Origin
 from ..contracts import Stage
-from ..contracts.adapter import OPERATIONS
+from ..contracts.abilities import OPERATIONS
 from ..engine.manifest import Manifest, StageRecord, earlier_words, in_words
 from ..scoring.score import UNPROVED, Scores
 from ..statistics.templates import rendered

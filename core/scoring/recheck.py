@@ -131,7 +131,7 @@ class _Recheck:
         again = 1 + int.from_bytes(hashlib.sha256(self._name.encode()).digest()[:4], "big")
         for adapter in made.values():
             services = self._limiters.services(adapter, self._store)
-            adapter.bind(msgspec.structs.replace(services, generation=lambda request: again))
+            adapter.services = msgspec.structs.replace(services, generation=lambda request: again)
 
     def ensure_same_models(self) -> None:
         """Refuse models that differ from those that the run asked."""

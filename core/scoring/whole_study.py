@@ -12,6 +12,7 @@ import polars as pl
 from ..catalogue.study import Catalogue
 from ..contracts import Stage
 from ..contracts.errors import PrejudgeError
+from ..contracts.probe import count_trials
 from .planned_units import PlannedDesign, planned_design
 
 if TYPE_CHECKING:
@@ -72,6 +73,6 @@ def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:
 def _counted(stage: Stage) -> int:
     """Return the number of trials; 0 where the files that they are made of are gone."""
     try:
-        return stage.count({})
+        return count_trials(stage, {})
     except PrejudgeError:
         return 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ..contracts.adapter import OPERATIONS
+from ..contracts.abilities import OPERATIONS
 from ..contracts.canonical import decode_request, decode_response, request_key
 from .bulk import plain_rows, table_of
 from .content import Sent

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..catalogue.study import Catalogue
-from ..contracts.adapter import ModelAdapter, Services
+from ..contracts.adapter import ModelAdapter, Services, affinity, generation_number
 from ..contracts.canonical import encode
 from ..contracts.errors import ModelError, UsageError
 from ..contracts.records import AnyRequest, AnyResponse, Request
@@ -19,7 +19,7 @@ from .engine import Engine
 from .local import Local
 from .options import LOCAL, RAY, WorkerOptions
 from .pool import Pool
-from .wire import OPERATION, Model, describe
+from .wire import Model, describe
 
 ENGINES: dict[str, type[Engine]] = {LOCAL: Local, RAY: Cluster}
 AHEAD = 1
@@ -33,47 +33,40 @@ class Remote(ModelAdapter):
         described = pool.described[name]
         self._name, self._face, self._pool = name, face, pool
         self.options = face.options  # type: ignore[misc]  # of the class that it stands for
-        self.identity, self.expected = described.identity, face.expected
-        self.lacks = {OPERATION[operation]: why for operation, why in described.lacks.items()}
-        self.honours = frozenset(described.honours)
-        kinds = frozenset(OPERATION[operation] for operation in described.capabilities)
-        self.capabilities = lambda: kinds  # type: ignore[method-assign]  # those of the class that it stands for
+        self.identity = described.identity
         self._take_limits()
 
-    def bind(self, services: Services) -> None:
-        """Hand the services to the workers."""
-        super().bind(services)
+    @property
+    def services(self) -> Services:
+        """The services of a run; the workers get them, too."""
+        return self._services
+
+    @services.setter
+    def services(self, services: Services) -> None:
+        self._services = services
         self._pool.bind(self._name, services)
 
     def note_on(self, image: bytes) -> str:
         """Return what the model's class says of an image."""
         return self._face.note_on(image)
 
-    def rehearse(self, request: Request) -> None:
+    def check(self, request: Request) -> None:
         """Write a request as the model's class does."""
-        self._face.rehearse(request)
-
-    def affinity(self, request: Request) -> str:
-        """Return what the model's class says that a request shares."""
-        return self._face.affinity(request)
+        self._face.check(request)
 
     async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
         """Have workers answer; an instance there refuses what the model cannot do."""
         if not requests:
             return []
-        generation = self.generation
-        again = {} if generation is None else {place: generation(one) for place, one in enumerate(requests)}
+        again = {place: generation_number(self._services, request) for place, request in enumerate(requests)}
         answers = await self._pool.ask(
             self._name,
             [encode(one) for one in requests],
             {place: times for place, times in again.items() if times},
-            [self.affinity(one) for one in requests],
+            [affinity(request) for request in requests],
         )
         self._take_limits()
         return answers
-
-    generate_batch = likelihood_batch = pseudo_likelihood_batch = answer  # type: ignore[assignment]
-    classify_batch = embed_batch = draw_batch = answer  # type: ignore[assignment]
 
     async def aclose(self) -> None:
         """End the workers: no model of a run is asked after one of them was closed."""

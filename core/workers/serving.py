@@ -146,12 +146,10 @@ class Serving:
         def keep(data: bytes, media_type: str) -> str:
             return self.need(model, "keep", media_type, data).decode()
 
-        self._adapters[model].bind(
-            Services(
-                blobs=(lambda sha256: self._images.get(sha256, self, model)) if "blobs" in here else None,
-                keep=keep if "keep" in here else None,
-                generation=(lambda request: self._again.get(request, 0)) if "generation" in here else None,
-            )
+        self._adapters[model].services = Services(
+            blobs=(lambda sha256: self._images.get(sha256, self, model)) if "blobs" in here else None,
+            keep=keep if "keep" in here else None,
+            generation=(lambda request: self._again.get(request, 0)) if "generation" in here else None,
         )
 
     async def _beat(self, seconds: float) -> None:

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..contracts import errors
-from ..contracts.adapter import OPERATIONS, Identity, Limits, ModelAdapter
+from ..contracts.abilities import Abilities
+from ..contracts.adapter import Identity, Limits, ModelAdapter, abilities_of
 from ..contracts.canonical import decode_response, encode_response
 from ..contracts.errors import DataError, ModelError, PermanentError, PrejudgeError
-from ..contracts.records import AnyResponse, Request, Response
+from ..contracts.records import AnyResponse, Response
 from ..contracts.version import VERSION
 
-OPERATION: dict[str, type[Request]] = {name: kind for kind, name in OPERATIONS.items()}
 MEMORY = frozenset({"MemoryError", "OutOfMemoryError"})
 """Names of exceptions of which a fresh process may be free."""
 LIBRARIES = ("numpy", "torch", "transformers")
@@ -51,9 +51,7 @@ class Described(msgspec.Struct, frozen=True):
 
     identity: Identity
     limits: Limits
-    capabilities: list[str]
-    lacks: dict[str, str]
-    honours: list[str]
+    abilities: Abilities
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
@@ -159,13 +157,7 @@ def versions() -> dict[str, str]:
 
 def describe(adapter: ModelAdapter) -> Described:
     """Return what the driver needs to know of an instance."""
-    return Described(
-        adapter.identity,
-        adapter.limits,
-        sorted(OPERATIONS[kind] for kind in adapter.capabilities()),
-        {OPERATIONS[kind]: why for kind, why in adapter.lacks.items()},
-        sorted(adapter.honours),
-    )
+    return Described(adapter.identity, adapter.limits, abilities_of(adapter))
 
 
 def tell(error: PrejudgeError) -> Told:

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import msgspec
 import polars as pl
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, LargeStage, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -82,16 +82,15 @@ class AttractivenessOptions(Options, frozen=True, kw_only=True):
         ensure_drawable(self)
 
 
-class AskedStage(Stage):
+class AskedStage(LargeStage):
     """Every question about every image, grouped by image."""
 
     name: ClassVar[str] = "choices"
     operation: ClassVar[type[Request]] = Generate
-    shows_images: ClassVar[bool] = True
+    rules: ClassVar[StageRules] = StageRules(images=True)
     factors: ClassVar[tuple[str, ...]] = FACTORS
     outcomes: ClassVar[tuple[str, ...]] = ("score", "p_a")
-    count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
-    unit: ClassVar[str] = "question"
+    counting: ClassVar[Counting] = Counting(by=("category", "kind"), unit="question")
 
     def __init__(self, options: AttractivenessOptions) -> None:
         self._options = options

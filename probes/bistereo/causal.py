@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import polars as pl
 
-from ...core.contracts import Stage, Trial, Unreadable
+from ...core.contracts import Counting, LargeStage, Stage, Trial, Unreadable
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
 from ..shared.sentence_pairs import Pair, Spans, word_difference
@@ -56,8 +56,7 @@ class AlternativesStage(Stage):
     operation: ClassVar[type[Request]] = Likelihood
     factors: ClassVar[tuple[str, ...]] = (*FRAME, "side")
     outcomes: ClassVar[tuple[str, ...]] = ("log_sentence",)
-    count_by: ClassVar[tuple[str, ...]] = ("axis",)
-    unit: ClassVar[str] = "sentence"
+    counting: ClassVar[Counting] = Counting(by=("axis",), unit="sentence")
 
     def __init__(self, chosen: Pairs, others: Alternatives, before: str) -> None:
         self._chosen, self._others, self._before = chosen, others, before
@@ -88,15 +87,13 @@ class AlternativesStage(Stage):
         return found if isinstance(found, Unreadable) else {"log_sentence": found[0][0]}
 
 
-class LikelihoodPairStage(Stage):
+class LikelihoodPairStage(LargeStage):
     """Base of the scores of pairs by likelihoods."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = Likelihood
     outcomes: ClassVar[tuple[str, ...]] = ("log_probability", "tokens", "log_sentence")
-    count_by: ClassVar[tuple[str, ...]] = CELL
-    unit: ClassVar[str] = "pair"
-    trials_per_unit: ClassVar[int] = 2
+    counting: ClassVar[Counting] = Counting(by=CELL, unit="pair", trials=2)
 
     def __init__(self, pairs: Pairs, before: str) -> None:
         self._pairs, self._before = pairs, before

@@ -9,7 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import (
+    Counting,
+    Follows,
+    LargeStage,
+    Options,
+    Probe,
+    Stage,
+    StageRules,
+    Trial,
+    Unreadable,
+    harmless,
+)
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
 from ..shared.sentence_pairs import Pair, sample_cells
@@ -41,15 +52,14 @@ class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Seed of `per_cell`."""
 
 
-class NLIStage(Stage):
+class NLIStage(LargeStage):
     """All pairs; the fair and the dark skin tone of a pair are adjacent."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = Classify
     factors: ClassVar[tuple[str, ...]] = ("pair", "skin", *FACTORS, "premise", "hypothesis")
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
-    count_by: ClassVar[tuple[str, ...]] = (*CELL, "skin")
-    unit: ClassVar[str] = "pair"
+    counting: ClassVar[Counting] = Counting(by=(*CELL, "skin"), unit="pair")
 
     def __init__(self, options: BIStereoNLIOptions) -> None:
         self._options = options
@@ -86,7 +96,7 @@ class GenerateNLIStage(NLIStage):
     """The same, with generated answers."""
 
     operation: ClassVar[type[Request]] = Generate
-    prose: ClassVar[bool] = True
+    rules: ClassVar[StageRules] = StageRules(prose=True)
 
 
 class LikelihoodNLIStage(NLIStage):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ...core.contracts import Follows, Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Follows, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
@@ -54,11 +54,10 @@ class PromptsStage(Stage):
 
     name: ClassVar[str] = "prompts"
     operation: ClassVar[type[Request]] = Generate
-    prose: ClassVar[bool] = True
+    rules: ClassVar[StageRules] = StageRules(prose=True)
     factors: ClassVar[tuple[str, ...]] = ("item", "prompt", "truth", "premise")
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
-    count_by: ClassVar[tuple[str, ...]] = ("prompt", "truth")
-    unit: ClassVar[str] = "answer"
+    counting: ClassVar[Counting] = Counting(by=("prompt", "truth"), unit="answer")
 
     def __init__(self, options: NLIPromptsOptions) -> None:
         self._options = options

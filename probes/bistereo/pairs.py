@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
-from ...core.contracts import Follows, Options, Probe, Stage, harmless
+from ...core.contracts import Counting, Follows, Options, Probe, Stage, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import Likelihood, PseudoLikelihood, Scalar
@@ -62,7 +62,7 @@ class BIStereoStage(PairStage):
     """All pairs, the desirable sentence of each first."""
 
     factors: ClassVar[tuple[str, ...]] = FACTORS
-    count_by: ClassVar[tuple[str, ...]] = CELL
+    counting: ClassVar[Counting] = Counting(by=CELL, unit="pair", trials=2)
 
     def __init__(self, options: BIStereoOptions) -> None:
         super().__init__(options)

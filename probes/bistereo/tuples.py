@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Counting, Options, Probe, Stage, Trial, Unreadable
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -78,6 +78,10 @@ class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
         ensure_drawable(self)
 
 
+COUNTED = ("gender", "dimension", "validated")
+"""Factors of the cells that `plan` counts."""
+
+
 class AnalogyStage(Stage):
     """All tests by likelihood: of the two groups, of the same swapped, and with neutral words in their place."""
 
@@ -85,9 +89,7 @@ class AnalogyStage(Stage):
     operation: ClassVar[type[Request]] = Likelihood
     factors: ClassVar[tuple[str, ...]] = (*FACTORS, "condition")
     outcomes: ClassVar[tuple[str, ...]] = ("choice", "log_biased", "log_unbiased")
-    count_by: ClassVar[tuple[str, ...]] = ("gender", "dimension", "validated")
-    unit: ClassVar[str] = "test"
-    trials_per_unit: ClassVar[int] = 4
+    counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=4)
 
     def __init__(self, options: BIStereoTuplesOptions) -> None:
         self._options = options
@@ -100,7 +102,7 @@ class AnalogyStage(Stage):
         found = build(tuples, chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
         return [test for test in found if chosen.mirrored or test.factors["validated"]]
 
-    def lacks(self) -> str:
+    def shortage(self) -> str:
         """Return which columns or tuples are missing."""
         chosen = self._options
         short = " ".join(shortage(read_tuples(chosen.data), chosen.annotators, chosen.unscored))
@@ -151,14 +153,14 @@ class AnalogyStage(Stage):
 class UncontrolledStage(AnalogyStage):
     """The same without swapped groups and two subjects."""
 
-    trials_per_unit: ClassVar[int] = 2
+    counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=2)
 
 
 class WrittenStage(AnalogyStage):
     """All tests with generated answers, of the two groups and of the same swapped."""
 
     operation: ClassVar[type[Request]] = Generate
-    trials_per_unit: ClassVar[int] = 2
+    counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=2)
 
     def subjects(self, test: Test) -> Iterator[tuple[str, str, str]]:
         """Yield the conditions; those with neutral words are for likelihoods alone."""
@@ -187,7 +189,7 @@ class WrittenStage(AnalogyStage):
 class UncontrolledWrittenStage(WrittenStage):
     """The same without swapped groups."""
 
-    trials_per_unit: ClassVar[int] = 1
+    counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=1)
 
 
 STAGES = {

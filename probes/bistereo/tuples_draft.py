@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
 from ..shared.sampling import ensure_drawable
@@ -85,9 +85,8 @@ class DraftStage(Stage):
     operation: ClassVar[type[Request]] = Generate
     factors: ClassVar[tuple[str, ...]] = ("dimension", "term", "gender", "sentiment", "repeat")
     outcomes: ClassVar[tuple[str, ...]] = ("tuples", "drafted", "dropped")
-    count_by: ClassVar[tuple[str, ...]] = ("dimension",)
-    unit: ClassVar[str] = "draft"
-    max_attempts: ClassVar[int] = 2
+    counting: ClassVar[Counting] = Counting(by=("dimension",), unit="draft")
+    rules: ClassVar[StageRules] = StageRules(attempts=2)
 
     def __init__(self, options: TuplesDraftOptions) -> None:
         self._options = options

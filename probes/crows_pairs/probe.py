@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import Imported, Options, Probe, Stage
+from ...core.contracts import Counting, Imported, Options, Probe, Stage
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Unit, checked_difference
@@ -40,7 +40,7 @@ class CrowsStage(PairStage):
     """All pairs of a file, in its order."""
 
     factors: ClassVar[tuple[str, ...]] = FACTORS
-    count_by: ClassVar[tuple[str, ...]] = ("bias_type", "direction")
+    counting: ClassVar[Counting] = Counting(by=("bias_type", "direction"), unit="pair", trials=2)
 
     def __init__(self, options: CrowsOptions, path: str) -> None:
         super().__init__(options)

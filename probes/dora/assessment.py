@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Stage, Trial, Unreadable
+from ...core.contracts import Counting, LargeStage, Stage, StageRules, Trial, Unreadable
 from ...core.contracts.records import (
     AnyResponse,
     Classification,
@@ -45,14 +45,13 @@ _SCALE_NAMED = re.compile(
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w])")
 
 
-class AssessmentStage(Stage):
+class AssessmentStage(LargeStage):
     """One question about each association."""
 
     operation: ClassVar[type[Request]] = Classify
     factors: ClassVar[tuple[str, ...]] = (*PAIR, "said", "count")
-    optional: ClassVar[bool] = True
-    count_by: ClassVar[tuple[str, ...]] = ("setting",)
-    unit: ClassVar[str] = "association"
+    rules: ClassVar[StageRules] = StageRules(optional=True)
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="association")
 
     def __init__(self, options: DoraOptions, associations: Associations) -> None:
         self._options, self._associations = options, associations
@@ -117,10 +116,10 @@ class LevelsStage(AssessmentStage):
     name: ClassVar[str] = "levels"
     role: ClassVar[str] = "judge"
     operation: ClassVar[type[Request]] = Generate
-    prose: ClassVar[bool] = True
+    rules: ClassVar[StageRules] = StageRules(optional=True, prose=True)
     factors: ClassVar[tuple[str, ...]] = (*PAIR, "said", "judgement")
     outcomes: ClassVar[tuple[str, ...]] = ("level",)
-    unit: ClassVar[str] = "judgement"
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="judgement")
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield every judgement of each salient association."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Options, Probe, Stage, Trial, harmless
+from ...core.contracts import Counting, LargeStage, Options, Probe, Stage, Trial, harmless
 from ...core.contracts.records import Scalar
 from .assessment import assess
 from .associations import Associations
@@ -58,7 +58,7 @@ class ImpressionStage(TextStage):
         "wording",
         "sample",
     )
-    unit: ClassVar[str] = "impression"
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="impression")
 
     def __init__(self, options: DoraI2TOptions) -> None:
         self._options = options
@@ -85,7 +85,7 @@ class ImpressionStage(TextStage):
                 yield Trial(name, told, about(one.sha256, SUBJECTIVE[setting][one.wording], sampling))
 
 
-class FolderStage(ImpressionStage):
+class FolderStage(ImpressionStage, LargeStage):
     """Every question about every image of a folder."""
 
     @cached_property

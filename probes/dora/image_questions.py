@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...core.contracts import Stage, Unreadable
+from ...core.contracts import Counting, Stage, StageRules, Unreadable
 from ...core.contracts.records import (
     AnyResponse,
     Generate,
@@ -41,9 +41,9 @@ class TextStage(Stage):
     """Questions that are answered by a text."""
 
     operation: ClassVar[type[Request]] = Generate
-    shows_images: ClassVar[bool] = True
+    rules: ClassVar[StageRules] = StageRules(images=True)
     outcomes: ClassVar[tuple[str, ...]] = ("text",)
-    count_by: ClassVar[tuple[str, ...]] = ("setting",)
+    counting: ClassVar[Counting] = Counting(by=("setting",))
 
     def read(self, factors: object, response: AnyResponse) -> dict[str, Scalar] | Unreadable:
         """Return the text."""

@@ -13,7 +13,7 @@ from typing import ClassVar, cast
 import msgspec
 import polars as pl
 
-from ...core.contracts import Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, LargeStage, Trial, Unreadable, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
@@ -60,15 +60,14 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
             raise UsageError(f"steps is {self.steps}. Give 1 or more, or omit it.", code="options.value")
 
 
-class DrawingStage(Stage):
+class DrawingStage(LargeStage):
     """Every descriptor in singular and plural; the samples of a prompt are adjacent."""
 
     name: ClassVar[str] = "drawings"
     operation: ClassVar[type[Request]] = Draw
     factors: ClassVar[tuple[str, ...]] = ("modality", "setting", *CELL, "wording", "sample")
     outcomes: ClassVar[tuple[str, ...]] = ("image",)
-    count_by: ClassVar[tuple[str, ...]] = ("setting",)
-    unit: ClassVar[str] = "image"
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="image")
 
     def __init__(self, options: DrawingOptions) -> None:
         self._options = options

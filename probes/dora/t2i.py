@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from ...core.contracts import Options, Probe, Stage, Trial
+from ...core.contracts import Counting, Options, Probe, Stage, Trial
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
 from .assessment import assess
@@ -35,7 +35,7 @@ class DescriptionStage(TextStage):
     name: ClassVar[str] = "descriptions"
     role: ClassVar[str] = "describer"
     factors: ClassVar[tuple[str, ...]] = (*DrawingStage.factors, "image", "variant")
-    unit: ClassVar[str] = "description"
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="description")
 
     def __init__(self, options: DoraT2IOptions) -> None:
         self._options = options

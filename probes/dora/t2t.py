@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from ...core.contracts import Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, LargeStage, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
 from .assessment import assess
@@ -42,7 +42,7 @@ class DoraT2TOptions(DoraOptions, frozen=True, kw_only=True):
     """Text before the sentence; empty: the sentence alone, as in Figure 8."""
 
 
-class CompletionStage(Stage):
+class CompletionStage(LargeStage):
     """Every sentence with every letter; the samples of a prompt are adjacent."""
 
     name: ClassVar[str] = "completions"
@@ -58,8 +58,7 @@ class CompletionStage(Stage):
         "sample",
     )
     outcomes: ClassVar[tuple[str, ...]] = ("word",)
-    count_by: ClassVar[tuple[str, ...]] = ("setting",)
-    unit: ClassVar[str] = "prompt"
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="prompt")
 
     def __init__(self, options: DoraT2TOptions) -> None:
         self._options = options

@@ -27,18 +27,21 @@ class Confusion(msgspec.Struct, frozen=True):
     encoder: str | None = None
     """Digest of the encoder; None: not known."""
 
-    def misfit(self, path: str, identity: Identity, singles: int, prompts: int) -> UsageError | None:
-        """Return an error if it is the confusion of another encoder, or of another comparison.
+    def check_encoder(self, path: str, identity: Identity, singles: int, prompts: int) -> None:
+        """Refuse the confusion of another encoder, or of another comparison.
 
         Args:
             path: Of the file.
             identity: Of the encoder.
             singles: Number of prompts that are compared with one text of each class.
             prompts: Number of all prompts.
+
+        Raises:
+            UsageError: it is one.
         """
         if self.encoder is not None and self.encoder != identity.digest:
             digest = f"{identity.digest[:19]}..." if identity.digest else "without a digest"
-            return UsageError(
+            raise UsageError(
                 f"{path} is the confusion of the encoder {self.encoder[:19]}..., but the model of the role 'encoder' "
                 f"is {identity.model!r} ({digest}). Give the file in the folder of this encoder.",
                 code="confusion.other-encoder",
@@ -47,10 +50,10 @@ class Confusion(msgspec.Struct, frozen=True):
                 given=identity.digest,
             )
         if self.several is None or (self.several == "pair") == (2 * singles >= prompts):
-            return None
+            return
         was = "one text" if self.several == "pair" else f"several texts ({self.several})"
         right = "confusion-mean.json, or confusion-nearest.json" if self.several == "pair" else "confusion.json"
-        return UsageError(
+        raise UsageError(
             f"{path} is the confusion of a comparison with {was} of each class, but {singles} of the {prompts} prompts "
             f"have one. Give {right}; the same train-encoder command writes the files that a finished training lacks.",
             code="options.conflict",

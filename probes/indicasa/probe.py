@@ -15,7 +15,18 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import Identity, Imported, Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import (
+    Counting,
+    Identity,
+    Imported,
+    Options,
+    Probe,
+    Stage,
+    StageRules,
+    Trial,
+    Unreadable,
+    harmless,
+)
 from ...core.contracts.errors import DataError, UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyResponse,
@@ -112,11 +123,14 @@ class _Data:
         """Return the file of this confusion."""
         return None if self.options.confusion is None else read_file(self.options.confusion)
 
-    def misfit(self, identity: Identity) -> UsageError | None:
-        """Return why the confusion is not that of this encoder and these prompts."""
-        if self.confusion is None:
-            return None
-        return self.confusion.misfit(str(self.options.confusion), identity, *self._singles())
+    def check_encoder(self, identity: Identity) -> None:
+        """Check that the confusion is that of this encoder and these prompts.
+
+        Raises:
+            UsageError: it is not.
+        """
+        if self.confusion is not None:
+            self.confusion.check_encoder(str(self.options.confusion), identity, *self._singles())
 
     def notes(self) -> list[str]:
         """Return what is not known of the confusion, or differs."""
@@ -136,10 +150,8 @@ class CompletionStage(Stage):
     operation: ClassVar[type[Request]] = Generate
     factors: ClassVar[tuple[str, ...]] = (*CELL, "sample")
     outcomes: ClassVar[tuple[str, ...]] = ("sentence", "reading")
-    max_attempts: ClassVar[int] = 5
-    asks_again: ClassVar[tuple[str, ...]] = ("unreadable", "refused", "filtered")
-    count_by: ClassVar[tuple[str, ...]] = ("category",)
-    unit: ClassVar[str] = "completion"
+    rules: ClassVar[StageRules] = StageRules(attempts=5, again=("unreadable", "refused", "filtered"))
+    counting: ClassVar[Counting] = Counting(by=("category",), unit="completion")
 
     def __init__(self, data: _Data) -> None:
         self._data = data
@@ -180,8 +192,7 @@ class EmbeddingStage(Stage):
         *("asked", *LOST, REFUSED_FIRST, "lenient", *ENCODER, SEVERAL),
     )
     outcomes: ClassVar[tuple[str, ...]] = ("vector",)
-    count_by: ClassVar[tuple[str, ...]] = ("category", "kind")
-    unit: ClassVar[str] = "sentence"
+    counting: ClassVar[Counting] = Counting(by=("category", "kind"), unit="sentence")
 
     def __init__(self, data: _Data) -> None:
         self._data = data
@@ -201,9 +212,9 @@ class EmbeddingStage(Stage):
                 own: dict[str, Scalar] = {"kind": kind, "number": number, "text": text, "changed": changed}
                 yield Trial(f"{prompt.id}/{kind}/{number}", _cell(prompt) | own | shared, Embed(text=text))
 
-    def misfit(self, identity: Identity) -> UsageError | None:
+    def check_model(self, identity: Identity) -> None:
         """Refuse the confusion of another encoder, or of another comparison."""
-        return self._data.misfit(identity)
+        self._data.check_encoder(identity)
 
     def notes(self) -> Sequence[str]:
         """Say what is not known of the confusion, or differs."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import msgspec
 import polars as pl
 
-from ...core.contracts import Options, Stage, Trial, Unreadable
+from ...core.contracts import Counting, LargeStage, Options, Trial, Unreadable
 from ...core.contracts.csv import Row
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 
@@ -141,14 +141,13 @@ def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed:
     return [pair for place, pair in enumerate(pairs) if place in drawn]
 
 
-class PairStage(Stage):
+class PairStage(LargeStage):
     """A stage of pseudo-log-likelihoods; the two sentences of a pair are adjacent."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = PseudoLikelihood
     outcomes: ClassVar[tuple[str, ...]] = ("log_probability", "tokens")
-    unit: ClassVar[str] = "pair"
-    trials_per_unit: ClassVar[int] = 2
+    counting: ClassVar[Counting] = Counting(unit="pair", trials=2)
 
     def __init__(self, options: PairOptions) -> None:
         self._options = options

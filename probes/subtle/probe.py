@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from ...core.contracts import Imported, Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Imported, MatchedStage, Options, Probe, Stage, Trial, Unreadable, harmless
 from ...core.contracts.errors import DataError, UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -92,13 +92,12 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
         ensure_drawable(self)
 
 
-class SubtleStage(Stage):
+class SubtleStage(MatchedStage):
     """All items, in all their orders."""
 
     factors: ClassVar[tuple[str, ...]] = FACTORS
     outcomes: ClassVar[tuple[str, ...]] = CHOICE
-    count_by: ClassVar[tuple[str, ...]] = CELL
-    unit: ClassVar[str] = "item"
+    counting: ClassVar[Counting] = Counting(by=CELL, unit="item")
     operation: ClassVar[type[Request]] = Generate
     presentation: ClassVar[Mapping[str, str]] = {"order": "orders", "prompt": "prompts"}
 

@@ -48,7 +48,7 @@ class Pool:
             await made.aclose()
         try:
             if services is not None:
-                adapter.bind(services)
+                adapter.services = services
             answers = list(await adapter.answer(requests))
             if self._shares:
                 self._open[key] = adapter

@@ -43,7 +43,7 @@ def ask(server: ChaosServer, request: Generate = QUESTION, **settings: Any) -> A
     async def once() -> Any:
         named = {"model": "tiny", "provider": "openai", "base_url": server.url, "api_key_env": "MY_KEY", **settings}
         adapter = AnyLlm(AnyLlmOptions(**named))
-        adapter.bind(Services())
+        adapter.services = Services()
         try:
             (answer,) = await adapter.answer([request])
             return answer

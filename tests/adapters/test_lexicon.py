@@ -15,7 +15,8 @@ from scipy import stats
 
 from prejudge.adapters import lexicon
 from prejudge.adapters.lexicon import Lexicon, LexiconOptions
-from prejudge.core.contracts.adapter import OPERATIONS
+from prejudge.core.contracts.abilities import methods_of
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.errors import MissingExtraError, PermanentError, UnsupportedOperationError
 from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Classification, Classify, Embed
@@ -126,7 +127,7 @@ def test_text_without_words_has_no_probabilities(text):
 
 
 def test_only_classify_is_offered():
-    assert [OPERATIONS[kind] for kind in Lexicon.capabilities()] == ["classify"]
+    assert methods_of(Lexicon) == {"classify"}
     with raises_code(UnsupportedOperationError, "model.operation", "classify"):
         ask(Embed(text="good"))
 
@@ -167,7 +168,7 @@ def test_closed_adapter_answers_nothing():
         adapter = Lexicon(LexiconOptions())
         await adapter.aclose()
         await adapter.aclose()
-        await adapter.classify(Classify(text="good"))
+        await answer_one(adapter, Classify(text="good"))
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(late())

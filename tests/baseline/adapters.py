@@ -14,10 +14,11 @@ import msgspec
 
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options
-from prejudge.core.contracts.adapter import OPERATIONS, Identity, Limits, ModelAdapter, Services
+from prejudge.core.contracts.abilities import OPERATIONS, Abilities
+from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
 from prejudge.core.contracts.canonical import decode_response, encode, encode_response, question_of
 from prejudge.core.contracts.errors import ModelError, PermanentError
-from prejudge.core.contracts.records import AnyRequest, AnyResponse, Classification, Drawing, Generation, Request
+from prejudge.core.contracts.records import AnyRequest, AnyResponse, Classification, Drawing, Generation
 
 FAILURE = "the model of the baseline does not answer this"
 ODDITIES = 256
@@ -30,9 +31,9 @@ class AnyAdapter(ModelAdapter):
     limits = Limits(concurrency=4, batch_items=500)
 
     @classmethod
-    def capabilities(cls) -> frozenset[type[Request]]:
-        """Return all kinds of request: what the model behind cannot do is never asked."""
-        return frozenset(OPERATIONS)
+    def abilities(cls, options: object) -> Abilities:
+        """Return all operations: what the model behind cannot do is never asked."""
+        return Abilities(operations=frozenset(OPERATIONS.values()))
 
 
 class RecorderOptions(Options, frozen=True, kw_only=True):
@@ -62,13 +63,9 @@ class Recorder(AnyAdapter):
         self.identity = msgspec.structs.replace(self._behind.identity, settings=settings)
         Recorder.identities[options.role] = self.identity
 
-    def bind(self, services: Services) -> None:
-        """Hand the services on."""
-        super().bind(services)
-        self._behind.bind(services)
-
     async def answer(self, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
         """Answer, spoil, and record."""
+        self._behind.services = self.services
         answers = [
             _spoilt(request, response) if self._options.odd else response
             for request, response in zip(requests, await self._behind.answer(requests), strict=True)
@@ -83,8 +80,8 @@ class Recorder(AnyAdapter):
             line["failure"] = str(response)
         else:
             line["response"] = json.loads(encode_response(response))
-            if isinstance(response, Drawing) and response.image is not None and self.blobs is not None:
-                line["image"] = base64.b64encode(self.blobs(response.image)).decode()
+            if isinstance(response, Drawing) and response.image is not None and self.services.blobs is not None:
+                line["image"] = base64.b64encode(self.services.blobs(response.image)).decode()
         Recorder.lines[self._options.role, request] = line
 
     async def aclose(self) -> None:
@@ -154,8 +151,8 @@ class Recorded(AnyAdapter):
             return PermanentError(f"the baseline has no answer to {request}", code="baseline.unknown-request")
         if "failure" in line:
             return PermanentError(line["failure"], code="baseline.failure")
-        if "image" in line and self.keep is not None:
-            self.keep(base64.b64decode(line["image"]), "image/png")
+        if "image" in line and self.services.keep is not None:
+            self.services.keep(base64.b64decode(line["image"]), "image/png")
         return decode_response(json.dumps(line["response"]))
 
 

@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from prejudge.core.contracts import Options
-from prejudge.core.contracts.adapter import Identity, ModelAdapter
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint
 from prejudge.core.contracts.canonical import wire_seed
 from prejudge.core.contracts.errors import (
     AuthenticationError,
@@ -43,7 +43,7 @@ class Remote(ModelAdapter):
     def __init__(self, url: str, model: str) -> None:
         self.url, self.model = url, model
         self.key = os.environ.get(KEY_ENV, "")
-        self.endpoint = f"{url} {model}"
+        self.endpoint = RemoteEndpoint(name=f"{url} {model}")
         self.identity = self.identify()
         self.session: aiohttp.ClientSession | None = None
 

@@ -17,14 +17,15 @@ from typing import Any
 
 import pytest
 
+from prejudge.core.contracts.abilities import Need, methods_of
 from prejudge.core.contracts.errors import PermanentError, RateLimitError, TransientError
-from prejudge.core.contracts.records import Embed, Generate, Image, Message, Sampling, Text
+from prejudge.core.contracts.records import Generate, Image, Message, Sampling, Text
 from prejudge.testing import AdapterContract
 
 pytest.importorskip("aiohttp", reason="the example is built on aiohttp")
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "adapters" / "new.md"
-EXAMPLE, KIT = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+EXAMPLE, CHOOSER, KIT = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
 RULES = [name for name in dir(AdapterContract) if name.startswith("test_")]
 NEEDS_MORE = {
     "test_identity_is_stable_across_processes",
@@ -133,4 +134,12 @@ def test_example_keeps_the_contract(example, rule, monkeypatch):
 
 
 def test_example_can_do_what_it_overrides(example):
-    assert example["MyModel"].capabilities() == {Generate} != {Embed}
+    assert methods_of(example["MyModel"]) == {"generate"}
+
+
+def test_example_of_abilities_says_what_is_missing(example):
+    names = dict(example)
+    exec(compile(CHOOSER, str(PAGE), "exec"), names)
+    able = names["MyChooser"].abilities(None)
+    assert able.missing(Need(operation="generate", fields=frozenset({"top_k"}))) == ""
+    assert "text only" in able.missing(Need(operation="generate", images=True))

@@ -16,7 +16,7 @@ from prejudge.core.doctor.model import examine
 
 def failures(adapter: ModelAdapter) -> list[str]:
     async def run() -> list[str]:
-        adapter.bind(Services(keep=lambda data, media_type: hashlib.sha256(data).hexdigest()))
+        adapter.services = Services(keep=lambda data, media_type: hashlib.sha256(data).hexdigest())
         try:
             return [check.name for check in await examine(adapter) if check.verdict == "fail"]
         finally:

@@ -10,6 +10,8 @@ from unittest import SkipTest
 import msgspec
 import pytest
 
+from prejudge.core.contracts.adapter import RemoteEndpoint, answer_each
+
 pytest.importorskip("aiohttp", reason="the adapter of these tests is built on aiohttp")
 
 from prejudge.core.contracts.adapter import Identity
@@ -69,7 +71,7 @@ class KeyInField(Remote):
 class KeyInEndpoint(Remote):
     def __init__(self, url: str, model: str) -> None:
         super().__init__(url, model)
-        self.endpoint = f"{url}?key={self.key}"
+        self.endpoint = RemoteEndpoint(name=f"{url}?key={self.key}")
 
 
 class SendsNoKey(Remote):
@@ -237,7 +239,7 @@ class AsTheyCome(Remote):
     """Returns the results of a batch in the order in which they arrive."""
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
-        calls = [asyncio.ensure_future(super(AsTheyCome, self)._each(self.generate, [each])) for each in requests]
+        calls = [asyncio.ensure_future(answer_each(self.generate, [each])) for each in requests]
         return [(await call)[0] for call in asyncio.as_completed(calls)]
 
 
@@ -260,7 +262,7 @@ class SeesImages(Remote):
 
     def content(self, parts: Any) -> Any:
         return [
-            {"image": list(self.blobs(part.sha256))} if isinstance(part, Image) else {"text": part.text}
+            {"image": list(self.services.blobs(part.sha256))} if isinstance(part, Image) else {"text": part.text}
             for part in parts
         ]
 

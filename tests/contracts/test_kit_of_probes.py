@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
+from prejudge.core.contracts import Counting, Estimate, LargeStage, Metric, Options, Probe, Stage, Trial, Unreadable
 from prejudge.core.contracts.estimates import Caveat, Interval, Missing
 from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.core.statistics import DeclaredMetric, Share
@@ -72,7 +72,7 @@ class Silent(Plain):
         yield from ()
 
 
-class Miscounts(Plain):
+class Miscounts(Plain, LargeStage):
     def count(self, earlier):
         return 7
 
@@ -108,7 +108,7 @@ class Writes(Plain):
         return {"length": 1}
 
 
-class QuickOtherwise(Plain):
+class QuickOtherwise(Plain, LargeStage):
     def read_frame(self, frame):
         return frame.select("number", "half").with_columns(length=pl.lit(-1))
 
@@ -122,7 +122,7 @@ class BothWays(Plain):
 
 
 class CountsByNothing(Plain):
-    count_by = ("weather",)
+    counting = Counting(by=("weather",))
 
 
 class NoRequest(Plain):

@@ -24,7 +24,7 @@ import fakes
 import msgspec
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
-from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
+from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter, RemoteEndpoint
 from prejudge.core.contracts.canonical import encode, identity_digest, request_key
 from prejudge.core.contracts.errors import PrejudgeError, TransientError
 from prejudge.core.contracts.records import Generate, Generation
@@ -176,7 +176,7 @@ class ApiModel(ModelAdapter):
     def __init__(self, options: ApiOptions) -> None:
         self.identity = IDENTITY
         self.limits = Limits(concurrency=options.concurrency, requests_per_minute=options.requests_per_minute)
-        self.endpoint = f"api {options.port}" if options.shared else None
+        self.endpoint = RemoteEndpoint(name=f"api {options.port}") if options.shared else None
         self._port = options.port
 
     async def generate(self, request: Generate) -> Generation:

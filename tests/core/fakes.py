@@ -12,7 +12,17 @@ import polars as pl
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts import Estimate, Metric, Options, Probe, Stage, Trial, Unreadable
+from prejudge.core.contracts import (
+    Counting,
+    Estimate,
+    LargeStage,
+    Metric,
+    Options,
+    Probe,
+    Stage,
+    Trial,
+    Unreadable,
+)
 from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
 from prejudge.core.contracts.errors import ModelError
 from prejudge.core.contracts.records import (
@@ -95,17 +105,16 @@ class CountOptions(Options, frozen=True, kw_only=True):
     words: tuple[str, ...] = ("q",)
 
 
-class CountStage(Stage):
+class CountStage(LargeStage):
     name = "count"
     operation: ClassVar[type[Request]] = Generate
     factors = ("number", "parity")
     outcomes = ("length",)
-    count_by = ("parity",)
-    unit = "question"
+    counting = Counting(by=("parity",), unit="question")
 
     def __init__(self, options: CountOptions) -> None:
         self._options = options
-        self.max_attempts = options.max_attempts  # type: ignore[misc]
+        self.rules = msgspec.structs.replace(self.rules, attempts=options.max_attempts)  # type: ignore[misc]
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         for i in range(self._options.n):

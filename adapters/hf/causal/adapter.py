@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ....core.contracts import harmless
-from ....core.contracts.adapter import Level
+from ....core.contracts.abilities import IMAGES, Abilities
 from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import (
     Generate,
@@ -23,6 +23,7 @@ from ....core.contracts.records import (
     TopToken,
     Usage,
 )
+from ....core.contracts.thinking import Level
 from ...shared.reasoning import USUAL, Tags, apart, cut_answer, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
 from ...shared.sampling import HONOURED, Defaults, answer_length, choose
@@ -66,6 +67,11 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     refusal_rule: bool = True
     """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the model's chat template."""
+        return by_template(settings, level, folder_template(str(settings.get("model"))))
+
 
 class _Engine(NamedTuple):
     loaded: Loaded
@@ -79,7 +85,6 @@ class HFCausal(HFAdapter[_Engine]):
     """A causal language model of Transformers."""
 
     options: ClassVar[type[msgspec.Struct]] = HFCausalOptions
-    honours = HONOURED
     kind: ClassVar[Kind | None] = CAUSAL
     _options: HFCausalOptions
 
@@ -103,14 +108,10 @@ class HFCausal(HFAdapter[_Engine]):
         self._open(NAMING, options, self._source, settings)
 
     @classmethod
-    def sees(cls, options: Any) -> bool:
-        """Return False: it reads text only."""
-        return False
-
-    @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the argument of the model's chat template."""
-        return by_template(settings, level, folder_template(str(settings.get("model"))))
+    def abilities(cls, options: Any) -> Abilities:
+        """Return what the model can do; it reads text only."""
+        able = super().abilities(options).without({IMAGES: "hf-causal reads text only; hf-vlm reads images."})
+        return msgspec.structs.replace(able, fields=HONOURED)
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages; a request that cannot be answered has a `PermanentError` in its place.

@@ -68,9 +68,9 @@ class HFClassifier(HFAdapter[_Engine]):
         self._open(NAMING, options, self._source, settings)
 
     @classmethod
-    def misfit(cls, files: ModelFiles, options: HFClassifierOptions) -> str:
+    def unsuitable(cls, files: ModelFiles, options: HFClassifierOptions) -> str:
         """Return why a folder is no classifier: its configuration or its head."""
-        if why := super().misfit(files, options):
+        if why := super().unsuitable(files, options):
             return why
         if lacks_classes(files):
             return (

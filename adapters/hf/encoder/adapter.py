@@ -83,7 +83,7 @@ class HFEncoder(HFAdapter[_Engine]):
         return [Recognised(files.path, f"it has a {MODULES}")] if MODULES in files.names else []
 
     @classmethod
-    def misfit(cls, files: ModelFiles, options: HFEncoderOptions) -> str:
+    def unsuitable(cls, files: ModelFiles, options: HFEncoderOptions) -> str:
         """Return why a folder is no sentence encoder."""
         if MODULES in files.names:
             return ""

@@ -55,9 +55,9 @@ class HFMasked(HFAdapter[_Engine]):
         self._open(NAMING, options, self._source, {})
 
     @classmethod
-    def misfit(cls, files: ModelFiles, options: HFMaskedOptions) -> str:
+    def unsuitable(cls, files: ModelFiles, options: HFMaskedOptions) -> str:
         """Return why a folder is no masked language model: its configuration, its head or its mask token."""
-        if why := super().misfit(files, options):
+        if why := super().unsuitable(files, options):
             return why
         if lacks_words_head(files):
             return (
@@ -100,7 +100,7 @@ class HFMasked(HFAdapter[_Engine]):
     def _embed(self, requests: Sequence[Embed], stop: threading.Event) -> list[Embedding | ModelError]:
         loaded, _ = self._ready()
         tokens = encode(loaded.tokenizer, [request.text for request in requests])
-        errors = [self._misfit(own, loaded) for own in tokens]
+        errors = [self._unsuitable(own, loaded) for own in tokens]
         fitting = [own.ids for own, error in zip(tokens, errors, strict=True) if error is None]
         vectors = iter(mean_states(loaded.model, fitting))
         return [error or self._vector(next(vectors), own) for own, error in zip(tokens, errors, strict=True)]
@@ -110,7 +110,7 @@ class HFMasked(HFAdapter[_Engine]):
             return not_finite("a vector that is", self.identity.model, self._loading.dtype)
         return Embedding(vector=tuple(values.tolist()), usage=Usage(input_tokens=len(tokens.ids)))
 
-    def _misfit(self, tokens: Tokens, loaded: Loaded) -> PermanentError | None:
+    def _unsuitable(self, tokens: Tokens, loaded: Loaded) -> PermanentError | None:
         try:
             self._check_size(tokens, loaded)
         except PermanentError as error:

@@ -11,10 +11,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import msgspec
 
 from ....core.contracts import harmless
-from ....core.contracts.adapter import Level
+from ....core.contracts.abilities import Abilities
 from ....core.contracts.errors import ModelError
 from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
+from ....core.contracts.thinking import Level
 from ...shared.images import require_pillow
 from ...shared.reasoning import Tags, is_opened, thinking_settings
 from ...shared.refusals import RULE_VERSION, mark_refusal
@@ -55,6 +56,11 @@ class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
     refusal_rule: bool = True
     """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
+    @classmethod
+    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set the argument of the model's chat template."""
+        return by_template(settings, level, folder_template(str(settings.get("model"))))
+
 
 class _Model(NamedTuple):
     loaded: Loaded
@@ -65,7 +71,6 @@ class HFVLM(HFAdapter[_Model]):
     """A vision-language model of Transformers (LLaVA 1.5, Liu et al. 2024, and others of its kind)."""
 
     options: ClassVar[type[msgspec.Struct]] = HFVLMOptions
-    honours = HONOURED
     kind: ClassVar[Kind | None] = KIND
     _options: HFVLMOptions
 
@@ -95,18 +100,18 @@ class HFVLM(HFAdapter[_Model]):
         return super().recognise(files) if sees and not any(map(is_plain, files.architectures)) else ()
 
     @classmethod
-    def misfit(cls, files: ModelFiles, options: HFVLMOptions) -> str:
+    def unsuitable(cls, files: ModelFiles, options: HFVLMOptions) -> str:
         """Return why a folder is no vision-language model: its configuration, or nothing that prepares images."""
-        if why := super().misfit(files, options):
+        if why := super().unsuitable(files, options):
             return why
         if {*files.names}.isdisjoint(PROCESSORS):
             return f"{options.model!r} has no processor of images ({', '.join(PROCESSORS)}), so it sees none."
         return ""
 
     @classmethod
-    def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set the argument of the model's chat template."""
-        return by_template(settings, level, folder_template(str(settings.get("model"))))
+    def abilities(cls, options: Any) -> Abilities:
+        """Return what the model can do."""
+        return msgspec.structs.replace(super().abilities(options), fields=HONOURED)
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Answer messages, images among them; a request that cannot be answered has its error in its place.
@@ -135,7 +140,7 @@ class HFVLM(HFAdapter[_Model]):
             wish = plan_answer(loaded, request, prompt, held.names)._replace(opened=is_opened(text, loaded.think_tags))
             return [Work(number, Asked(held.names, prompt), wish)]
 
-        groups = by_image([request.messages for request in requests], self.blobs, plan, errors)
+        groups = by_image([request.messages for request in requests], self.services.blobs, plan, errors)
         written = engine.generate(groups, stop)
 
         def generation(number: int) -> Generation | ModelError:
@@ -158,7 +163,7 @@ class HFVLM(HFAdapter[_Model]):
             planned = plan_scores(loaded, render(loaded, request.prompt), request.continuations, held.pictures)
             return [Work(number, Asked(held.names, whole), scored) for whole, scored in planned]
 
-        for works in by_image([request.prompt for request in requests], self.blobs, plan, errors):
+        for works in by_image([request.prompt for request in requests], self.services.blobs, plan, errors):
             try:
                 values = engine.score([work.asked for work in works], [work.how.start for work in works], stop)
             except ModelError as error:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...contracts.adapter import OPERATIONS
+from ...contracts.abilities import OPERATIONS
 from ...contracts.batch import (
     BatchApi,
     BatchCancelledError,

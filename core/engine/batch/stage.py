@@ -19,7 +19,8 @@ import msgspec
 
 from ...catalogue.study import Study
 from ...contracts import Stage, Trial
-from ...contracts.adapter import OPERATIONS, ModelAdapter
+from ...contracts.abilities import OPERATIONS
+from ...contracts.adapter import ModelAdapter
 from ...contracts.batch import BatchApi, BatchCancelledError
 from ...contracts.errors import (
     AuthenticationError,

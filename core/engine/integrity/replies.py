@@ -9,7 +9,7 @@ from itertools import takewhile
 
 import msgspec
 
-from ...contracts.adapter import Expected, Remark
+from ...contracts.adapter import Remark, RemoteEndpoint
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, Text, TokenScores
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
 from .canary import Watch, samples
@@ -46,7 +46,7 @@ class _Seen(msgspec.Struct):
 class Inspector:
     """Looks at the answers of one endpoint in one stage. Nothing of an answer is kept but counts."""
 
-    def __init__(self, model: str, expected: Expected, canary: Watch | None = None) -> None:
+    def __init__(self, model: str, expected: RemoteEndpoint, canary: Watch | None = None) -> None:
         self.canary = canary
         self._expected, self._model = expected, model
         self._checked = 0

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ...catalogue.capabilities import ensure_capable
 from ...catalogue.constructs import Construct, Method
+from ...catalogue.needs import ensure_suitable
 from ...catalogue.study import SUBJECT, Catalogue, Study
 from ...contracts.errors import DataError, PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
 from ...scoring.score import Scores
@@ -26,7 +26,7 @@ class Case(msgspec.Struct, frozen=True):
     """Of the method."""
     model: str
     study: Study | None
-    why_not: str = ""
+    reason: str = ""
 
     @property
     def method(self) -> Method:
@@ -36,7 +36,7 @@ class Case(msgspec.Struct, frozen=True):
     def failed(self, error: str) -> Case:
         """Return the case with the error of its run, as the reason why there is no answer."""
         first = " ".join(error.split()).split(" 2. ")[0].replace("The first 3: 1. ", "The first: ")
-        return msgspec.structs.replace(self, why_not=first)
+        return msgspec.structs.replace(self, reason=first)
 
 
 def cases_of(
@@ -119,7 +119,7 @@ def _case(
         study = msgspec.structs.replace(
             study, roles=study.roles | {role: one for role, one in roles.items() if role in wanted}
         )
-        ensure_capable(catalogue, study, catalogue.instrument(study))
+        ensure_suitable(catalogue, study, catalogue.instrument(study))
     except UnsupportedOperationError as error:
         return Case(construct, name, model, None, _short(str(error)))
     except UsageError as error:

@@ -69,7 +69,7 @@ def converge(
         store: has the runs.
         constructs: what is measured.
         cases: what was to be asked.
-        asked: per case the name of its run; None where `Case.why_not` has the reason.
+        asked: per case the name of its run; None where `Case.reason` has the reason.
         runs: further runs; each counts for the methods and the model that it is of, instead of one that was asked.
 
     Raises:
@@ -92,7 +92,7 @@ def converge(
     for case, run in zip(cases, asked, strict=True):
         key = (case.construct.name, case.model, case.name)
         if run is None:
-            found[key] = _unasked(catalogue, case.construct, case.name, case.model, case.why_not)
+            found[key] = _unasked(catalogue, case.construct, case.name, case.model, case.reason)
         else:
             found[key] = _evidence(catalogue, case.construct, case.name, seen(run))
     given: dict[tuple[str, str, str], str] = {}

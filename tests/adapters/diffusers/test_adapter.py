@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from prejudge.core.contracts.adapter import Services
+from prejudge.core.contracts.adapter import Services, answer_one
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Drawing
 from prejudge.testing import raises_code
@@ -36,7 +36,7 @@ def test_option_changes_image_and_identity(tiny, options):
 
 def test_nowhere_to_keep_is_permanent_error(tiny):
     with raises_code(PermanentError, "request.no-image-store"):
-        asyncio.run(build(tiny).draw(ASK))
+        asyncio.run(answer_one(build(tiny), ASK))
 
 
 @pytest.mark.parametrize("options", [{"steps": 9}, {"guidance": 3.0}])
@@ -52,15 +52,15 @@ def test_identity_tells_whether_checker_is_used(make_pipeline):
 def test_cancelled_drawing_stops_between_steps(tiny):
     async def once():
         adapter = build(tiny)
-        adapter.bind(Services(keep=lambda data, media_type: "kept"))
-        await adapter.draw(ASK)
-        long = asyncio.create_task(adapter.draw(differ(steps=900, width=64, height=64)))
+        adapter.services = Services(keep=lambda data, media_type: "kept")
+        await answer_one(adapter, ASK)
+        long = asyncio.create_task(answer_one(adapter, differ(steps=900, width=64, height=64)))
         await asyncio.sleep(0.2)
         long.cancel()
         with pytest.raises(asyncio.CancelledError):
             await long
         started = asyncio.get_running_loop().time()
-        assert await adapter.draw(ASK) == Drawing(image="kept")
+        assert await answer_one(adapter, ASK) == Drawing(image="kept")
         await adapter.aclose()
         return asyncio.get_running_loop().time() - started
 
@@ -70,9 +70,9 @@ def test_cancelled_drawing_stops_between_steps(tiny):
 def test_closed_adapter_refuses(tiny):
     async def once():
         adapter = build(tiny)
-        adapter.bind(Services(keep=lambda data, media_type: "kept"))
+        adapter.services = Services(keep=lambda data, media_type: "kept")
         await adapter.aclose()
-        await adapter.draw(ASK)
+        await answer_one(adapter, ASK)
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(once())

@@ -135,14 +135,14 @@ def test_loading_and_drawing_print_nothing(make_pipeline):
     code = f"""
 import asyncio
 from prejudge.adapters.diffusers.adapter import Diffusers, DiffusersOptions
-from prejudge.core.contracts.adapter import Services
+from prejudge.core.contracts.adapter import Services, answer_one
 from prejudge.core.contracts.records import Draw
 options = DiffusersOptions(
     model={str(make_pipeline(True))!r}, device="cpu", threads=1, scheduler="EulerDiscreteScheduler"
 )
 adapter = Diffusers(options)
-adapter.bind(Services(keep=lambda data, media_type: "kept"))
-answer = asyncio.run(adapter.draw(Draw(prompt="a dog", width=16, height=16, steps=2)))
+adapter.services = Services(keep=lambda data, media_type: "kept")
+answer = asyncio.run(answer_one(adapter, Draw(prompt="a dog", width=16, height=16, steps=2)))
 assert answer.status == "filtered", answer
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

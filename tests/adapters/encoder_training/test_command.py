@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from prejudge.adapters.encoder_training import command
 from prejudge.core.cli.main import cli
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.probes.indicasa.confusion import read_confusion
 
@@ -111,7 +112,7 @@ def test_kept_encoder_answers_as_any_other(trained):
     async def ask(folder: Path):
         adapter = HFEncoder(HFEncoderOptions(model=str(folder), device="cpu"))
         try:
-            return await adapter.embed(Embed(text="They are poor."))
+            return await answer_one(adapter, Embed(text="They are poor."))
         finally:
             await adapter.aclose()
 

@@ -49,7 +49,7 @@ def ask(server: ChaosServer) -> Callable[..., list[Any]]:
     """Return `ask(adapter, *requests, **settings)`: the answers and errors of an adapter in front of the server."""
 
     async def once(adapter: ModelAdapter, requests: tuple[Any, ...], services: Services) -> list[Any]:
-        adapter.bind(services)
+        adapter.services = services
         try:
             return list(await adapter.answer(requests))
         finally:

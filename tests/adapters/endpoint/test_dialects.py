@@ -357,7 +357,7 @@ class TestResponses:
 def test_a_level_of_thinking_reaches_the_endpoint(ask, server, adapter, entry, level, sent):
     kind = load_target(built_in_registry().adapters[adapter].target, "tests")
     server.plan = [told(PROVIDERS[adapter].answer("A."))]
-    (answer,) = ask(adapter, QUESTION, **kind.think(level, entry))
+    (answer,) = ask(adapter, QUESTION, **kind.options.think(level, entry))
     assert answer.text == "A."
     body = server.seen[0].body
     assert (body | body.get("generationConfig", {}))[sent[0]].items() >= sent[1].items()

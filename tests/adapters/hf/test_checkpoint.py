@@ -11,6 +11,7 @@ from prejudge.adapters.hf.causal.adapter import HFCausal
 from prejudge.adapters.hf.checkpoint import lacks_classes, lacks_mask, lacks_words_head
 from prejudge.adapters.hf.classifier.adapter import HFClassifier
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
+from prejudge.core.contracts.abilities import methods_of
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.core.contracts.model_files import ModelFiles
 from prejudge.core.contracts.records import PseudoLikelihood
@@ -42,7 +43,7 @@ def test_head_for_words_is_seen(family, tmp_path):
     assert not lacks_mask(ModelFiles(str(whole)))
     assert [HFMasked.recognise(ModelFiles(str(path))) != [] for path in (whole, other)] == [True, False]
     with raises_code(ModelLoadError, "model.weights-missing"):
-        asyncio.run(HFMasked(HFMaskedOptions(model=str(body))).pseudo_likelihood(PseudoLikelihood(text="He.")))
+        asyncio.run(HFMasked(HFMaskedOptions(model=str(body))).pseudo_likelihood_batch([PseudoLikelihood(text="He.")]))
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "gpt2", "bart"])
@@ -58,7 +59,7 @@ def test_causal_model_has_no_mask_and_is_no_other_kind(family, tmp_path):
     files = ModelFiles(str(write_causal(tmp_path / "causal", family)))
     assert lacks_mask(files) and HFCausal.recognise(files)
     assert not HFMasked.recognise(files) and not HFClassifier.recognise(files)
-    assert HFMasked.unfit(HFMaskedOptions(model=files.path)).keys() == HFMasked.capabilities()
+    assert HFMasked.abilities(HFMaskedOptions(model=files.path)).reasons.keys() == methods_of(HFMasked)
 
 
 def test_pretrained_body_saved_with_its_head_is_a_masked_model(tmp_path):
@@ -74,4 +75,4 @@ def test_pretrained_body_saved_with_its_head_is_a_masked_model(tmp_path):
 def test_damaged_weights_are_left_to_loading(tmp_path, damage):
     whole = write_masked(tmp_path / "whole")
     (whole / "model.safetensors").write_bytes(damage)
-    assert not HFMasked.unfit(HFMaskedOptions(model=str(whole)))
+    assert not HFMasked.abilities(HFMaskedOptions(model=str(whole))).reasons

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from prejudge.adapters.llamacpp.sampling import draw, log_softmax
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.records import Generate, Generation, Sampling
 
 from ..gguf_files import write_pair
@@ -122,7 +123,7 @@ def test_alternatives_are_told_apart_and_equal_those_of_transformers(kind: str, 
     async def theirs() -> Generation:
         adapter = HFCausal(HFCausalOptions(model=str(checkpoint), device="cpu", chat="plain"))
         try:
-            return await adapter.generate(every)
+            return await answer_one(adapter, every)
         finally:
             await adapter.aclose()
 

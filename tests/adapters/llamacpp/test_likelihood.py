@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.records import Likelihood, Likelihoods
 
 from .asking import CONTINUATIONS, FRANCE, Pair, ask
@@ -67,7 +68,7 @@ def test_likelihood_agrees_with_hf_causal(pair: Pair) -> None:
     async def theirs() -> Likelihoods:
         adapter = causal.HFCausal(causal.HFCausalOptions(model=str(pair[1]), device="cpu"))
         try:
-            return await adapter.likelihood(request)
+            return await answer_one(adapter, request)
         finally:
             await adapter.aclose()
 

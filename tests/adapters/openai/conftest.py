@@ -58,7 +58,7 @@ def ask(server: ChaosServer) -> Callable[..., list[Any]]:
         adapter = OpenAIApi(
             OpenAIOptions(**{"model": "tiny", "base_url": server.url, "api_key_env": "OPENAI_API_KEY", **settings})
         )
-        adapter.bind(Services(**hooks))
+        adapter.services = Services(**hooks)
         try:
             return list(await adapter.answer(requests))
         finally:

@@ -98,7 +98,7 @@ def test_key_stands_in_the_header_and_nowhere_else(adapter, server, desk, key):
 
 def test_image_travels_in_the_line(adapter, desk):
     data = encode_png(b"\x80\x80\x80" * 16, 4, 4)
-    adapter.bind(Services(blobs=lambda sha256: data))
+    adapter.services = Services(blobs=lambda sha256: data)
     request = Generate(messages=(Message("user", (Text("what"), Image(hashlib.sha256(data).hexdigest()))),))
     line = run(adapter, lambda api: api.encode(NAME, request))
     assert b"data:image/png;base64," in line

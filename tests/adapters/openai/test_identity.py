@@ -12,12 +12,13 @@ from prejudge.adapters.endpoint import wire as _wire
 from prejudge.adapters.endpoint.keys import find_address, find_key
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.adapters.openai.options import HOME
+from prejudge.core.contracts.abilities import methods_of
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import MissingExtraError, UsageError
 from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.options import build_options
-from prejudge.core.contracts.records import Classify, Draw, Embed, Generate, Likelihood, Message, Text
+from prejudge.core.contracts.records import Generate, Message, Text
 from prejudge.testing import raises_code
 
 QUESTION = Generate(messages=(Message("user", (Text("q"),)),))
@@ -36,7 +37,7 @@ def identity(**settings) -> Identity:
 
 
 def test_operations_follow_from_the_methods():
-    assert OpenAIApi.capabilities() == {Generate, Likelihood, Classify, Embed, Draw}
+    assert methods_of(OpenAIApi) == {"generate", "likelihood", "classify", "embed", "draw"}
 
 
 @pytest.mark.parametrize(

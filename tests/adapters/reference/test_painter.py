@@ -35,7 +35,7 @@ class Brush:
         )
         self.adapter = Diffusers(options)
         self._drawn: dict[str, bytes] = {}
-        self.adapter.bind(Services(keep=self._keep))
+        self.adapter.services = Services(keep=self._keep)
         self._known: dict[tuple[str, int], np.ndarray] = {}
 
     def _keep(self, data: bytes, media: str) -> str:

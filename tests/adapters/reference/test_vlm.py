@@ -16,7 +16,7 @@ import pytest
 import prejudge
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
 from prejudge.adapters.reference import reference_path
-from prejudge.core.contracts.adapter import Services
+from prejudge.core.contracts.adapter import Services, answer_one
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Sampling, Text
 from prejudge.probes.attractiveness.asking import ORDERS, prompt_of
 from prejudge.probes.attractiveness.faces import Face, draw, paper_faces
@@ -49,7 +49,7 @@ class Eyes:
     def __init__(self, name: str) -> None:
         self.adapter = HFVLM(HFVLMOptions(model=str(reference_path(name)), device="cpu", threads=1))
         self._shown: dict[str, bytes] = {}
-        self.adapter.bind(Services(blobs=self._shown.__getitem__))
+        self.adapter.services = Services(blobs=self._shown.__getitem__)
 
     def _keep(self, data: bytes) -> str:
         name = hashlib.sha256(data).hexdigest()
@@ -78,7 +78,7 @@ class Eyes:
     def say(self, data: bytes, text: str, seed: int = 0) -> str:
         message = Message("user", (Image(self._keep(data)), Text(text)))
         request = Generate(messages=(message,), sampling=Sampling(seed=seed, max_tokens=40))
-        return asyncio.run(self.adapter.generate(request)).text
+        return asyncio.run(answer_one(self.adapter, request)).text
 
 
 @pytest.fixture(scope="session")

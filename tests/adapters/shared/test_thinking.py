@@ -14,9 +14,9 @@ from prejudge.adapters.openai.adapter import OpenAIApi
 from prejudge.adapters.responses.adapter import Responses
 from prejudge.adapters.shared.thinking import ROOM, by_template, check_arguments
 from prejudge.adapters.vllm.adapter import VLLM
-from prejudge.core.contracts.adapter import Level
 from prejudge.core.contracts.errors import ModelLoadError, UsageError
 from prejudge.core.contracts.options import build_options
+from prejudge.core.contracts.thinking import Level
 from prejudge.testing import raises_code
 
 QWEN, GPT_OSS, PLAIN = (
@@ -60,10 +60,10 @@ def test_argument_that_a_template_would_ignore_is_refused_when_it_is_known():
 
 
 def test_effort_of_an_endpoint_replaces_that_of_the_entry():
-    assert OpenAIApi.think("off", {"effort": "high"}) == {"effort": "none", "answer_room": 0}
-    assert OpenAIApi.think("high", {"effort": "low", "answer_room": 7}) == {"effort": "high", "answer_room": 7}
+    assert OpenAIApi.options.think("off", {"effort": "high"}) == {"effort": "none", "answer_room": 0}
+    assert OpenAIApi.options.think("high", {"effort": "low", "answer_room": 7}) == {"effort": "high", "answer_room": 7}
     body = {"chat_template_kwargs": {"enable_thinking": True, "x": 1}, "top_k": 3}
-    made = OpenAIApi.think("off", {"extra_body": body})
+    made = OpenAIApi.options.think("off", {"extra_body": body})
     assert made["extra_body"] == {"chat_template_kwargs": {"enable_thinking": False, "x": 1}, "top_k": 3}
     assert "effort" not in made and json.dumps(body) == json.dumps(
         {"chat_template_kwargs": {"enable_thinking": True, "x": 1}, "top_k": 3}
@@ -90,7 +90,7 @@ def test_effort_of_an_endpoint_replaces_that_of_the_entry():
     ],
 )
 def test_each_dialect_has_settings_for_a_level(kind, entry, level, told):
-    made = build_options("m", kind.options, kind.think(level, {"model": "m/n", **entry}))
+    made = build_options("m", kind.options, kind.options.think(level, {"model": "m/n", **entry}))
     assert {name: getattr(made, name) for name in told} == told
     assert made.answer_room == max(entry.get("answer_room", 0), ROOM[level])
 
@@ -106,4 +106,4 @@ def test_each_dialect_has_settings_for_a_level(kind, entry, level, told):
 )
 def test_level_that_a_dialect_does_not_have_is_refused(kind, entry, level):
     with raises_code(UsageError, "model.thinking"):
-        kind.think(level, entry)
+        kind.options.think(level, entry)

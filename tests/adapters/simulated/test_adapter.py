@@ -266,7 +266,7 @@ def test_image_is_a_png_of_its_size_and_is_kept():
         return kept.setdefault(hashlib.sha256(data).hexdigest(), data) and hashlib.sha256(data).hexdigest()
 
     adapter = Simulated()
-    adapter.bind(Services(keep=keep))
+    adapter.services = Services(keep=keep)
     request = Draw(prompt="a face", width=20, height=12)
     (drawing,) = asyncio.run(adapter.answer([request]))
     data = kept[drawing.image]  # type: ignore[union-attr, index]

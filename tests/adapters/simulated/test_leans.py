@@ -35,7 +35,7 @@ PLAIN = {"noise": 0.0, "spread": 0.0}
 
 def answers(requests, seed=0, blobs=None, **settings):
     model = Simulated(SimulatedOptions(seed=seed, **{**PLAIN, **settings}))
-    model.bind(Services(blobs=(blobs or {}).__getitem__))
+    model.services = Services(blobs=(blobs or {}).__getitem__)
     return asyncio.run(model.answer(requests))
 
 

@@ -38,7 +38,7 @@ def ask(data, request, **settings):
     """Ask about pictures; `request` makes a request of the name of one."""
     store = {hashlib.sha256(one).hexdigest(): one for one in data}
     model = Simulated(SimulatedOptions(positive=("kind",), negative=("rude",), **settings))
-    model.bind(Services(blobs=store.__getitem__))
+    model.services = Services(blobs=store.__getitem__)
     return list(asyncio.run(model.answer([request(name) for name in store])))
 
 

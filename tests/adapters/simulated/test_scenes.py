@@ -38,7 +38,7 @@ class Blobs:
 
 def model(blobs: Blobs, **settings: object) -> Simulated:
     made = Simulated(SimulatedOptions(scenes=True, **(SILENT | settings)))  # type: ignore[arg-type]
-    made.bind(Services(blobs=blobs.get, keep=blobs.keep))
+    made.services = Services(blobs=blobs.get, keep=blobs.keep)
     return made
 
 

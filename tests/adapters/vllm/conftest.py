@@ -55,7 +55,7 @@ def ask():
     def ask(folder, requests, blobs=None, **options):
         async def run():
             adapter = make(folder, **options)
-            adapter.bind(Services(blobs=blobs))
+            adapter.services = Services(blobs=blobs)
             try:
                 return await ask_all(adapter, requests)
             finally:

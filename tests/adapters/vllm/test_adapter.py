@@ -7,7 +7,7 @@ import random
 import pytest
 
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
-from prejudge.core.contracts.adapter import Services
+from prejudge.core.contracts.adapter import Services, abilities_of
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Generate, Generation, Likelihood, Message, Sampling, Text
 
@@ -103,7 +103,11 @@ def test_prefix_caching_is_off_and_with_it_likelihoods_are_refused(tiny_llama, a
     ask(tiny_llama, greedy()[:1])
     assert engines()[0].arguments["enable_prefix_caching"] is False
     adapter = make(tiny_llama, prefix_caching=True)
-    assert adapter.identity.settings["prefix_caching"] is True and set(adapter.lacks) == {Likelihood}
+    assert adapter.identity.settings["prefix_caching"] is True
+    assert abilities_of(adapter).reasons.keys() == {
+        "likelihood",
+        "images",
+    }
 
 
 def test_letters_of_options_share_one_request_without_the_log_probabilities_of_the_prompt(tiny_llama, ask):

@@ -50,14 +50,14 @@ def test_arguments_with_a_setting_of_their_own_are_refused(tiny_llama):
 
 def test_thinking_is_an_argument_of_the_chat_template(tiny_llama, make_causal):
     folder = make_causal("llama", template="{% for m in messages %}{{ m.content }}{% endfor %}{{ enable_thinking }}")
-    assert VLLM.think("off", {"model": str(folder)})["chat_template_kwargs"] == {"enable_thinking": False}
+    assert VLLM.options.think("off", {"model": str(folder)})["chat_template_kwargs"] == {"enable_thinking": False}
     with raises_code(ModelLoadError, "model.template"):
         make(tiny_llama, chat_template_kwargs={"enable_thinking": True})
 
 
 def test_folder_of_another_kind_is_told_before_the_study(tiny_bert, tiny_llama):
-    assert set(VLLM.unfit(VLLMOptions(model=str(tiny_bert)))) == VLLM.capabilities()
-    assert not VLLM.unfit(VLLMOptions(model=str(tiny_llama)))
+    assert not VLLM.abilities(VLLMOptions(model=str(tiny_bert))).operations
+    assert VLLM.abilities(VLLMOptions(model=str(tiny_llama))).operations == {"generate", "likelihood"}
 
 
 def test_masked_model_is_refused(tiny_bert):
@@ -176,7 +176,7 @@ def test_prompt_with_its_image_beyond_the_context_is_too_long(tiny_llava, ask): 
 def test_system_prompt_goes_before_a_conversation_with_images(tiny_llava):  # noqa: F811
     async def run():
         adapter = make(tiny_llava, system_prompt="Be kind.")
-        adapter.bind(Services(blobs=llava_files.look_up))
+        adapter.services = Services(blobs=llava_files.look_up)
         model = await adapter._worker.run(adapter._ready)
         plain = model.prompts.render((Message("user", (Text("Hello"),)),), model.tokenizer)
         own = (Message("system", (Text("Be short."),)), Message("user", (Text("Hello"),)))

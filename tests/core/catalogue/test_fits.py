@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
-from prejudge.core.catalogue.capabilities import NEEDS as NEEDS_WORD
-from prejudge.core.catalogue.capabilities import fit_of, ways_of
+from prejudge.core.catalogue.needs import NEEDS as NEEDS_WORD
+from prejudge.core.catalogue.needs import fit_of, ways_of
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
-from prejudge.core.contracts.adapter import OPERATIONS, ModelAdapter
+from prejudge.core.contracts.abilities import OPERATIONS
+from prejudge.core.contracts.adapter import ModelAdapter
 from prejudge.core.contracts.errors import UnsupportedOperationError, UsageError
 from prejudge.core.store import Store, statistics
 from prejudge.testing import raises_code
@@ -130,14 +131,14 @@ def test_every_study_is_in_the_table(catalogue):
 @pytest.mark.parametrize("model", CAN)
 def test_list_says_which_studies_fit(catalogue, places, model):
     found = {study: fit_of(catalogue, study, named(places, model)) for study in NEEDS}
-    assert {study: fit.fits for study, fit in found.items()} == {
+    assert {study: fit.able for study, fit in found.items()} == {
         study: bool((needs | BY_OPTION.get(study, set())) & CAN[model]) for study, needs in NEEDS.items()
     }
     assert all(
-        "--set" in found[study].how for study in BY_OPTION if found[study].fits and not NEEDS[study] & CAN[model]
+        "--set" in found[study].how for study in BY_OPTION if found[study].able and not NEEDS[study] & CAN[model]
     )
     # The model is named once above the rows, and not in each of them.
-    assert all(fit.how.startswith(NEEDS_WORD) and model not in fit.how for fit in found.values() if not fit.fits)
+    assert all(fit.how.startswith(NEEDS_WORD) and model not in fit.how for fit in found.values() if not fit.able)
 
 
 UNFIT = [(study, model) for model in CAN for study in NEEDS if not NEEDS[study] & CAN[model]]

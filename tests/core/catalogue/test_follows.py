@@ -10,6 +10,7 @@ from prejudge.core.catalogue.plugins import Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.catalogue.study import Study
 from prejudge.core.contracts import Follows
+from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.plugin import Plugged
 from prejudge.core.contracts.records import Embed, Generate, PseudoLikelihood
 from prejudge.core.engine.plan import plan
@@ -44,16 +45,16 @@ def test_option_that_is_set_stays_as_it_is(catalogue):
     assert study.options == {"way": "vector"} and not study.followed and not study.notes
 
 
-@pytest.mark.parametrize("able", [frozenset(), frozenset({PseudoLikelihood, Generate})])
+@pytest.mark.parametrize("able", [Abilities(), Abilities(operations=frozenset({"pseudo_likelihood", "generate"}))])
 def test_default_stays_where_the_model_can_do_it_or_none_of_them(catalogue, able, monkeypatch):
-    monkeypatch.setattr(FakeModel, "capabilities", classmethod(lambda _: able))
+    monkeypatch.setattr(FakeModel, "abilities", classmethod(lambda _, options: able))
     assert catalogue.study("way", {"subject": "fake"}, {}).options == {}
 
 
 def test_settings_of_a_model_count(catalogue, monkeypatch):
-    can = frozenset({PseudoLikelihood, Embed, Generate})
-    monkeypatch.setattr(FakeModel, "capabilities", classmethod(lambda _: can))
-    monkeypatch.setattr(FakeModel, "lacking", classmethod(lambda _, options: {PseudoLikelihood: "Set a mask."}))
+    able = Abilities(operations=frozenset({"pseudo_likelihood", "embed", "generate"}))
+    able = able.without({"pseudo_likelihood": "Set a mask."})
+    monkeypatch.setattr(FakeModel, "abilities", classmethod(lambda _, options: able))
     assert catalogue.study("way", {"subject": "fake"}, {}).options == {"way": "vector"}
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from prejudge.core.cli import hints
 from prejudge.core.cli.main import COMMANDS, cli
-from prejudge.core.contracts.adapter import OPERATIONS
+from prejudge.core.contracts.abilities import OPERATIONS
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
-"""The model contract: one form is made from the other; capabilities follow from what is overridden."""
+"""The model contract: one form of an operation is made from the other; abilities follow from methods and settings."""
 
 from __future__ import annotations
 
 import asyncio
 
+import msgspec
+import pytest
 from fakes import FakeModel, FakeOptions, ask
 
-from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services, Worker
+from prejudge.core.contracts.abilities import IMAGES, Abilities, Need, need_of
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services, Worker, abilities_of, answer_one
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
-from prejudge.core.contracts.records import Classification, Classify, Draw, Drawing, Embed, Generate, Generation
+from prejudge.core.contracts.records import Classification, Classify, Draw, Drawing, Embed, Generation, Sampling
 from prejudge.testing import raises_code
 
 
@@ -22,29 +25,27 @@ class Labels(ModelAdapter):
 
 
 def test_single_form_makes_the_batch_form():
-    answers = asyncio.run(Labels().classify_batch([Classify(text="a"), Classify(text=""), Classify(text="b")]))
+    answers = asyncio.run(Labels().answer([Classify(text="a"), Classify(text=""), Classify(text="b")]))
     assert isinstance(answers[1], PermanentError)
     assert answers[0] == answers[2] == Classification(probabilities={"positive": 1.0})
 
 
 def test_batch_form_makes_the_single_form():
-    assert asyncio.run(FakeModel(FakeOptions()).generate(ask("a"))) == Generation(text="A")
+    assert asyncio.run(answer_one(FakeModel(FakeOptions()), ask("a"))) == Generation(text="A")
 
 
 def test_error_of_one_request_is_raised_by_the_single_form():
     with raises_code(PermanentError, "permanent", "empty"):
-        asyncio.run(Labels().classify(Classify(text="")))
+        asyncio.run(answer_one(Labels(), Classify(text="")))
 
 
-def test_capabilities_follow_from_overrides():
-    assert Labels.capabilities() == {Classify}
-    assert FakeModel.capabilities() == {Generate}
+def test_operations_follow_from_methods():
+    assert Labels.abilities(None) == Abilities(operations=frozenset({"classify"}))
+    assert FakeModel.abilities(FakeOptions()).operations == {"generate"}
 
 
 def test_missing_operation_says_what_there_is():
     with raises_code(UnsupportedOperationError, "model.operation", "'embed'", "classify"):
-        asyncio.run(Labels().embed(Embed(text="a")))
-    with raises_code(UnsupportedOperationError, "model.operation", "'embed'"):
         asyncio.run(Labels().answer([Embed(text="a")]))
 
 
@@ -71,28 +72,67 @@ def test_worker_runs_one_call_after_another():
 
 
 class Drawer(ModelAdapter):
-    """Written as the contract was before services came in one call: it reads attributes."""
-
     identity = Identity(adapter="drawer", version="1", model="m")
 
     async def draw(self, request):
-        return Drawing(image=self.keep(b"drawn", "image/png"))
+        return Drawing(image=self.services.keep(b"drawn", "image/png"))
 
 
-def test_services_come_in_one_call():
+def test_services_come_before_the_first_request():
     adapter, kept = Drawer(), []
-    assert adapter.blobs is adapter.keep is adapter.hear is None
-    adapter.bind(Services(keep=lambda data, kind: kept.append((data, kind)) or "name"))
+    assert adapter.services == Services()
+    adapter.services = Services(keep=lambda data, kind: kept.append((data, kind)) or "name")
     assert asyncio.run(adapter.draw(Draw(prompt="a"))).image == "name" and kept == [(b"drawn", "image/png")]
-    assert adapter.blobs is None
+    assert Drawer().services == Services()
 
 
-def test_what_a_model_lacks_is_refused_before_it_is_asked():
-    adapter = Labels()
-    adapter.lacks = {Classify: "Set labels."}
-    with raises_code(UnsupportedOperationError, "model.operation", "Set labels"):
-        asyncio.run(adapter.answer([Classify(text="a")]))
+class Chosen(FakeModel):
+    """A model whose settings decide what it can do."""
+
+    @classmethod
+    def abilities(cls, options) -> Abilities:
+        able = msgspec.structs.replace(super().abilities(options), fields=frozenset({"top_k"}))
+        return able.without({"generate": "Set a template."}) if options.model == "mute" else able
 
 
-def test_model_of_any_settings_can_do_what_its_class_can():
-    assert Labels.lacking(FakeOptions()) == {}
+def test_what_settings_take_away_is_refused_before_the_model_is_asked():
+    mute = Chosen(FakeOptions(model="mute"))
+    with raises_code(UnsupportedOperationError, "model.operation", "Set a template"):
+        asyncio.run(mute.answer([ask("a")]))
+    assert not mute.asked
+
+
+def test_request_with_a_field_that_a_model_does_not_honour_has_its_error_and_the_others_their_answers():
+    model = Chosen(FakeOptions())
+    wishes = [ask("a"), ask("b", choices=("yes", "no")), ask("c", sampling=Sampling(top_k=3))]
+    first, refused, last = asyncio.run(model.answer(wishes))
+    assert (first.text, last.text, model.asked) == ("A", "C", ["a", "c"])
+    assert (refused.code, refused.fields["names"]) == ("request.unsupported", ("choices",))
+
+
+def test_abilities_of_an_instance_are_those_of_its_options():
+    assert abilities_of(Chosen(FakeOptions())) == Chosen.abilities(FakeOptions())
+    assert abilities_of(Chosen(FakeOptions(model="mute"))).operations == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("need", "reason"),
+    [
+        (Need(operation="generate"), ""),
+        (Need(operation="generate", fields=frozenset({"top_k"})), ""),
+        (Need(operation="generate", images=True), "text only"),
+        (Need(operation="likelihood", images=True), "Set it."),
+        (Need(operation="draw"), "it can do: generate"),
+        (Need(operation="generate", fields=frozenset({"top_k", "min_p", "choices"})), "choices, min_p"),
+    ],
+)
+def test_one_question_has_one_answer(need, reason):
+    able = Abilities(operations=frozenset({"generate", "likelihood"}), fields=frozenset({"top_k"}))
+    why = able.without({"likelihood": "Set it.", IMAGES: "It is text only."}).missing(need)
+    assert reason in why and bool(why) == bool(reason)
+
+
+def test_need_of_a_request_names_its_operation_and_rare_fields():
+    assert need_of(Embed(text="a")) == Need(operation="embed")
+    wish = ask("a", json_schema='{"type": "object"}', sampling=Sampling(min_p=0.1))
+    assert need_of(wish) == Need(operation="generate", fields=frozenset({"json_schema", "min_p"}))

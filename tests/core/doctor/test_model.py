@@ -7,7 +7,8 @@ import hashlib
 
 import pytest
 
-from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services
+from prejudge.core.contracts.abilities import Abilities
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint, Services
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError, TransientError
 from prejudge.core.contracts.records import (
     Classification,
@@ -65,7 +66,7 @@ class Sound(ModelAdapter):
 
 
 def verdicts(adapter):
-    adapter.bind(Services(keep=lambda data, kind: hashlib.sha256(data).hexdigest()))
+    adapter.services = Services(keep=lambda data, kind: hashlib.sha256(data).hexdigest())
     return {check.name: check.verdict for check in asyncio.run(examine(adapter))}
 
 
@@ -145,8 +146,11 @@ def test_square_is_a_picture():
 class Remote(Sound):
     """A model behind an endpoint, with no way to likelihoods."""
 
-    endpoint = "https://example.org/v1 m"
-    lacks = {Likelihood: "Set likelihood = 'echo'."}
+    endpoint = RemoteEndpoint(name="https://example.org/v1 m")
+
+    @classmethod
+    def abilities(cls, options) -> Abilities:
+        return super().abilities(options).without({"likelihood": "Set likelihood = 'echo'."})
 
 
 def test_what_settings_lack_is_skipped_with_the_way_out():
@@ -210,5 +214,5 @@ def kept(adapter):
         adapter.colours[name] = "red" if square(255, 0, 0)[-30:] == data[-30:] else "blue"
         return name
 
-    adapter.bind(Services(keep=keep))
+    adapter.services = Services(keep=keep)
     return adapter

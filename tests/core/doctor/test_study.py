@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from prejudge.core.catalogue.study import Instrument
 from prejudge.core.cli.doctor import doctor
-from prejudge.core.contracts import Options, Probe, Stage, Trial, Unreadable
-from prejudge.core.contracts.adapter import Expected, Identity, ModelAdapter
+from prejudge.core.contracts import Options, Probe, Stage, StageRules, Trial, Unreadable
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint
 from prejudge.core.contracts.errors import DataError, PermanentError
 from prejudge.core.contracts.records import (
     Generate,
@@ -40,7 +40,8 @@ class Asking(Stage):
     name, operation, factors, outcomes = "main", Generate, ("n",), ("yes",)
 
     def __init__(self, *requests, role="subject", operation=Generate, optional=False):
-        self.requests, self.role, self.operation, self.optional = requests, role, operation, optional
+        self.requests, self.role, self.operation = requests, role, operation
+        self.rules = StageRules(optional=optional)
 
     def trials(self, earlier):
         for number, request in enumerate(self.requests):
@@ -64,7 +65,7 @@ class Model(ModelAdapter):
     """Says yes, draws honestly, counts tokens; a test breaks one of these."""
 
     identity = Identity(adapter="a", version="1", model="m")
-    endpoint = "e"
+    endpoint = RemoteEndpoint(name="e")
     reads = 10**9
 
     def __init__(self):
@@ -167,7 +168,7 @@ def test_longest_prompt_is_held_against_context_and_against_a_short_one():
     cut, short, known = "the longest prompt is answered, and not cut off", Model(), Model()
     short.reads = 1
     assert verdicts(examined(Asking(*long), subject=short))[cut] == "fail"
-    known.expected = Expected(context=500)
+    known.endpoint = RemoteEndpoint(name="e", context=500)
     assert verdicts(examined(Asking(*long), subject=known))[cut] == "fail"
 
 

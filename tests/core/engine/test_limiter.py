@@ -9,7 +9,7 @@ import pytest
 from fakes import FakeModel, FakeOptions
 from virtual import Bucket, run_virtual, whole_seconds
 
-from prejudge.core.contracts.adapter import Limits, Room
+from prejudge.core.contracts.adapter import Limits, RemoteEndpoint, Room
 from prejudge.core.contracts.errors import PermanentError, RateLimitError
 from prejudge.core.engine.limiter import Clock, Limiter, Limiters, describe
 from prejudge.core.store import Store
@@ -218,8 +218,8 @@ def test_adapters_of_one_endpoint_share_a_limiter(catalogue):
     limiters = Limiters()
     one, two, other = (catalogue.adapter(name) for name in ("fake", "fake", "other"))
     assert limiters.of(one) is not limiters.of(two)
-    one.endpoint = two.endpoint = "api.example.org small"
-    other.endpoint = "api.example.org large"
+    one.endpoint = two.endpoint = RemoteEndpoint(name="api.example.org small")
+    other.endpoint = RemoteEndpoint(name="api.example.org large")
     assert limiters.of(one) is limiters.of(two) is not limiters.of(other)
 
 
@@ -243,8 +243,8 @@ def test_room_that_an_adapter_hears_of_reaches_the_gate_of_its_endpoint(tmp_path
     async def work():
         limiters, adapter = Limiters(), FakeModel(FakeOptions())
         with Store(tmp_path / "s.db") as store:
-            adapter.bind(limiters.services(adapter, store))
-        adapter.hear(Room(remaining=0, reset_seconds=0.2))
+            adapter.services = limiters.services(adapter, store)
+        adapter.services.hear(Room(remaining=0, reset_seconds=0.2))
         await limiters.of(adapter).enter(1)
         return limiters.of(adapter).take().waited_seconds
 

@@ -135,7 +135,7 @@ def test_weight_of_every_prompt_is_counted():
 def test_an_empty_design_is_an_error_that_says_what_is_missing(catalogue, store, monkeypatch):
     with raises_code(DataError, "study.empty", "'count'", "n = 0"):
         plan(catalogue, study(catalogue, n=0))
-    monkeypatch.setattr(CountStage, "lacks", lambda self: "There is nothing to count.")
+    monkeypatch.setattr(CountStage, "shortage", lambda self: "There is nothing to count.")
     with raises_code(DataError, "study.empty", "There is nothing to count."):
         perform(catalogue, store, n=0)
     assert list_runs(store) == []

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from fakes import CountStage, FakeModel, ask, text_of
 
-from prejudge.core.contracts import Trial
+from prejudge.core.contracts import StageRules, Trial
+from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.errors import (
     AuthenticationError,
@@ -22,7 +23,7 @@ from prejudge.core.contracts.errors import (
     UnsupportedOperationError,
     UsageError,
 )
-from prejudge.core.contracts.records import Generate, Generation, Usage
+from prejudge.core.contracts.records import Generation, Usage
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.scheduler import Scheduler
@@ -237,7 +238,7 @@ def test_answer_that_stays_unreadable_is_counted(run_study, store, catalogue):
 def test_refusal_is_asked_again_only_where_a_stage_says_so(run_study, store, catalogue, monkeypatch, again, asked):
     refusal = Generation(text="I will not.", status="refused")
     FakeModel.script = lambda request, seen: refusal if text_of(request) == "q 1" else None
-    monkeypatch.setattr(CountStage, "asks_again", again)
+    monkeypatch.setattr(CountStage, "rules", StageRules(again=again))
     name, model = run_study(n=3, max_attempts=3)
     assert model.asked.count("q 1") == asked
     observed = score(catalogue, store, name).last
@@ -250,7 +251,7 @@ def test_first_status_of_what_was_answered_later(run_study, store, catalogue, mo
     """Also by `score`, from the store; an answer that could not be read was unreadable."""
     given = {"q 0": Generation(text=""), "q 1": Generation(text="No.", status="refused")}
     FakeModel.script = lambda request, seen: given.get(text_of(request)) if request.attempt == 0 else None
-    monkeypatch.setattr(CountStage, "asks_again", ("unreadable", "refused"))
+    monkeypatch.setattr(CountStage, "rules", StageRules(again=("unreadable", "refused")))
     name, _ = run_study(n=3, max_attempts=3)
     observed = score(catalogue, store, name).last
     assert observed["status"].to_list() == ["ok"] * 3
@@ -342,7 +343,8 @@ def test_plugin_that_fails_is_named(catalogue, store, monkeypatch):
 
 
 def test_model_whose_settings_lack_the_operation_is_refused_before_asking(run_study, store, monkeypatch):
-    monkeypatch.setattr(FakeModel, "lacks", {Generate: "Set a chat template."})
-    with raises_code(UnsupportedOperationError, "model.operation", "'generate'", "Set a chat template"):
+    able = Abilities().without({"generate": "Set a chat template."})
+    monkeypatch.setattr(FakeModel, "abilities", classmethod(lambda _, options: able))
+    with raises_code(UnsupportedOperationError, "study.operation", "'generate'", "Set a chat template"):
         run_study(n=3)
     assert not any(model.asked for model in FakeModel.made) and statistics(store)["Run"] == 0

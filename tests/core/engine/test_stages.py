@@ -11,9 +11,11 @@ import pytest
 from prejudge import load
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry, StudyEntry
-from prejudge.core.contracts import Estimate, Metric, Probe, Trial
+from prejudge.core.contracts import Counting, Estimate, Metric, Probe, StageRules, Trial
+from prejudge.core.contracts.abilities import Abilities
+from prejudge.core.contracts.adapter import RemoteEndpoint
 from prejudge.core.contracts.errors import MissingExtraError, UnknownNameError, UsageError
-from prejudge.core.contracts.records import Generate, Generation
+from prejudge.core.contracts.records import Generation, Image
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.roles import ensure_ready
 from prejudge.core.engine.runs import RunOptions, execute
@@ -29,8 +31,8 @@ from ..fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue
 class Judged(CountStage):
     """Asks a judge about each answer of the first stage."""
 
-    name, role, optional = "judged", "judge", True
-    factors, outcomes, count_by = ("number",), ("verdict",), ()
+    name, role, rules = "judged", "judge", StageRules(optional=True)
+    factors, outcomes, counting = ("number",), ("verdict",), Counting()
 
     def trials(self, earlier):
         for row in earlier["count"].filter(pl.col("length") > 2).iter_rows(named=True):
@@ -174,18 +176,21 @@ class Unable(FakeModel):
         if self.why == "extra":
             raise MissingExtraError("adapter 'judge'", "hf")
         super().__init__(options)
-        if self.why == "ability":
-            self.lacks = {Generate: "set generate = true"}
 
-    def ensure_sight(self):
-        if self.why == "sight":
+    @classmethod
+    def abilities(cls, options) -> Abilities:
+        able = super().abilities(options)
+        return able.without({"generate": "Set generate = true."}) if cls.why == "ability" else able
+
+    def check(self, request):
+        if self.why == "sight" and any(isinstance(part, Image) for part in request.messages[0].parts):
             raise MissingExtraError("adapter 'judge' with images", "images")
 
 
 REASONS = [
     ("key", "endpoint.key-missing"),
     ("extra", "missing-extra"),
-    ("ability", "model.operation"),
+    ("ability", "study.operation"),
     ("sight", "missing-extra"),
 ]
 
@@ -195,7 +200,7 @@ def unable(request, monkeypatch):
     """Return a catalogue whose model `aside` cannot judge, and the code of the error that says why."""
     why, code = request.param
     monkeypatch.setattr(Unable, "why", why)
-    monkeypatch.setattr(Judged, "shows_images", True)
+    monkeypatch.setattr(Judged, "rules", StageRules(optional=True, images=True))
     FakeModel.made.clear()
     catalogue = catalogue_of_two()
     catalogue.plugins.offers["adapter"]["unable"] = Registered(Plugged("unable", Unable), "tests")
@@ -219,7 +224,7 @@ def test_judge_is_checked_before_the_subject_is_asked(store, unable):
 
 def test_judge_is_checked_before_the_first_variant_is_asked(store, unable, monkeypatch):
     catalogue, code = unable
-    monkeypatch.setattr(FakeModel, "endpoint", "http://subject")
+    monkeypatch.setattr(FakeModel, "endpoint", RemoteEndpoint(name="http://subject"))
     study = catalogue.study("two", {"subject": "fake", "judge": "unable"}, {"n": 4})
     with raises_code(UsageError, code):
         asyncio.run(ensure_accepted(catalogue, [study, study], store, RunOptions(), Purse(Caps())))

@@ -12,7 +12,7 @@ from fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue, text
 from prejudge.core.answer import answer_of
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
-from prejudge.core.contracts import Probe
+from prejudge.core.contracts import Counting, Probe
 from prejudge.core.contracts.errors import AuthenticationError, BudgetError, DataError, PermanentError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine import runs
@@ -190,7 +190,7 @@ def test_trial_that_was_to_be_asked_again_has_its_first_answer(store, catalogue)
 class Later(CountStage):
     """Asks about each answer of the first stage."""
 
-    name, factors, count_by = "later", ("number",), ()
+    name, factors, counting = "later", ("number",), Counting()
 
     def trials(self, earlier):
         rows = earlier["count"].iter_rows(named=True) if earlier else ()

@@ -16,7 +16,7 @@ from fakes import CountOptions, CountStage, ask, fake_catalogue
 
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
-from prejudge.core.contracts import Estimate, Metric, Probe, Stage, Trial
+from prejudge.core.contracts import Estimate, MatchedStage, Metric, Probe, Stage, Trial
 from prejudge.core.contracts.canonical import decode_request
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Embed, PseudoLikelihood, Request, Sampling
@@ -59,7 +59,7 @@ class SecondStage(CountStage):
             yield Trial(f"s{row['number']}", {"number": row["number"]}, ask(f"length {row['length']}"))
 
 
-class ChosenStage(CountStage):
+class ChosenStage(CountStage, MatchedStage):
     """Knows answers of others by columns of its own."""
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
@@ -110,7 +110,7 @@ def probe(*kinds: type[Stage]) -> type[Probe]:
     return Made
 
 
-class ShownStage(CountStage):
+class ShownStage(CountStage, MatchedStage):
     """Shows every question in one of two orders, which the plan draws."""
 
     factors = ("number", "order")

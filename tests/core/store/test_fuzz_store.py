@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from strategies import any_text, is_sound, requests, responses, sound_text
 
 from prejudge.core.contracts import Trial
-from prejudge.core.contracts.adapter import OPERATIONS, Identity
+from prejudge.core.contracts.abilities import OPERATIONS
+from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import (
     decode_request,
     decode_response,

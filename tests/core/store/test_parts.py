@@ -6,7 +6,8 @@ import pytest
 import sqlalchemy as sa
 from fakes import ask
 
-from prejudge.core.contracts.adapter import OPERATIONS, Identity
+from prejudge.core.contracts.abilities import OPERATIONS
+from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.contracts.records import Classify, Generation, Likelihood
 from prejudge.core.store import NewExchange, Store

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
+from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.adapter import Identity, Limits, Services
 from prejudge.core.contracts.canonical import decode_request, encode, encode_response
 from prejudge.core.contracts.errors import ModelError, PermanentError, TransientError, UsageError
@@ -22,6 +23,7 @@ from prejudge.core.workers.wire import Answered, Ask, Beat, Broke, Described, En
 
 IDENTITY = Identity(adapter="fake", version="1", model="m")
 LIMITS = Limits(concurrency=1, batch_items=100)
+ABILITIES = Abilities(operations=frozenset({"embed"}))
 
 
 class FakeLink(Link):
@@ -42,7 +44,7 @@ class FakeLink(Link):
         if isinstance(message, Open):
             identity = self._engine.identity(self._place.number)
             self._out.put_nowait(pack(Hello(self._engine.versions(self._place.number))))
-            self._out.put_nowait(pack(Opened({"m": Described(identity, LIMITS, ["embed"], {}, [])})))
+            self._out.put_nowait(pack(Opened({"m": Described(identity, LIMITS, ABILITIES)})))
         elif isinstance(message, Ask):
             texts = [decode_request(one).text for one in message.requests]
             self._engine.asked.append((self._place.number, texts))
@@ -95,7 +97,7 @@ class FakeEngine(Engine):
 
 @asynccontextmanager
 async def opened(engine, number=2):
-    described = {"m": Described(IDENTITY, LIMITS, ["embed"], {}, [])}
+    described = {"m": Described(IDENTITY, LIMITS, ABILITIES)}
     pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, described)
     await pool.open()
     try:

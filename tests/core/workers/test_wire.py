@@ -12,7 +12,7 @@ import pytest
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import errors
 from prejudge.core.contracts.errors import PermanentError, PluginError, PrejudgeError, RateLimitError
-from prejudge.core.contracts.records import Embed, Embedding, Generation
+from prejudge.core.contracts.records import Embedding, Generation
 from prejudge.core.workers.serving import Images, make
 from prejudge.core.workers.wire import Model, Told, describe, hear, pack_answer, tell, unpack_answer
 
@@ -80,7 +80,7 @@ def test_an_instance_is_made_of_its_settings():
     there = make(Model("prejudge.adapters.simulated.adapter:Simulated", msgspec.msgpack.encode(options)))
     here = Simulated(options)
     assert describe(there) == describe(here) and there.limits.batch_items == 7
-    assert Embed in there.capabilities() and "embed" in describe(there).capabilities
+    assert "embed" in describe(there).abilities.operations
 
 
 def test_an_image_travels_once_to_a_worker_while_there_is_room():

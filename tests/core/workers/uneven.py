@@ -3,7 +3,7 @@
 import msgspec
 
 from prejudge.adapters.simulated.adapter import Simulated
-from prejudge.core.contracts import Probe, Stage, Trial
+from prejudge.core.contracts import LargeStage, Probe, Trial
 from prejudge.core.contracts.records import Generate, Message, Sampling, Text, Usage
 
 MOST, READ, SHORT, REQUESTS = 400, 5, 160, 600
@@ -23,7 +23,7 @@ settings = { latency_seconds = 0.05, batch_items = 8, concurrency = 1 }
 """
 
 
-class Asked(Stage):
+class Asked(LargeStage):
     name, role, operation, factors, outcomes = "asked", "subject", Generate, ("place",), ("said",)
 
     def count(self, earlier):

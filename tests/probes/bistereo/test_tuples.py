@@ -82,7 +82,7 @@ def test_attire_is_not_carried_over_to_men():
 
 
 def test_ids_are_unique_and_stable():
-    assert trials() == trials() and len({t.id for t in trials()}) == len(trials()) == stage().count({})
+    assert trials() == trials() and len({t.id for t in trials()}) == len(trials())
 
 
 def test_likelihood_is_asked_of_groups_and_of_nobody():
@@ -102,8 +102,8 @@ def test_likelihood_is_asked_of_groups_and_of_nobody():
 def test_new_conditions_are_added_requests_and_an_option_leaves_them_out(asking):
     every, without = (trials(asking=asking, contrast=contrast) for contrast in (True, False))
     assert [t for t in every if t.factors["condition"] in ("groups", "prior")] == without
-    assert len(every) == 2 * len(without) and stage(asking=asking).trials_per_unit == 2 * (
-        stage(asking=asking, contrast=False).trials_per_unit
+    assert len(every) == 2 * len(without) and stage(asking=asking).counting.trials == 2 * (
+        stage(asking=asking, contrast=False).counting.trials
     )
 
 

@@ -59,7 +59,9 @@ class Scripted(ModelAdapter):
         data = type(self).image(request)
         if data is None:
             return Drawing(image=None, status="filtered")
-        assert self.keep is not None and self.keep(data, "image/png") == hashlib.sha256(data).hexdigest()
+        assert (
+            self.services.keep is not None and self.services.keep(data, "image/png") == hashlib.sha256(data).hexdigest()
+        )
         return Drawing(image=hashlib.sha256(data).hexdigest())
 
 

@@ -81,7 +81,7 @@ def test_every_prompt_is_sampled_as_the_paper_says():
     sampling = found[0].request.sampling
     assert (sampling.temperature, sampling.top_p) == (0.8, 0.9)
     assert [trial.request.sample for trial in found[:6]] == [0, 1, 2, 3, 4, 0]
-    assert stages()[0].max_attempts == 5
+    assert stages()[0].rules.attempts == 5
     assert trials() == found
 
 
@@ -204,10 +204,11 @@ def test_confusion_says_which_cosine_it_is_of(tmp_path, several):
 def test_confusion_of_several_texts_is_refused_for_one_pair(tmp_path, several):
     path = tmp_path / "confusion.json"
     path.write_text(json.dumps(ENCODER | {"several": several}), "utf-8")
-    misfit = stages(confusion=str(path))[1].misfit(MODEL)
-    assert misfit.code == "options.conflict" and misfit.fields["several"] == several
+    with raises_code(UsageError, "options.conflict") as caught:
+        stages(confusion=str(path))[1].check_model(MODEL)
+    assert caught.value.fields["several"] == several
     path.write_text(json.dumps(ENCODER | {"several": "pair"}), "utf-8")
-    assert stages(confusion=str(path))[1].misfit(MODEL) is None
+    stages(confusion=str(path))[1].check_model(MODEL)
 
 
 def test_confusion_of_one_pair_is_refused_for_several_texts(tmp_path):
@@ -221,23 +222,26 @@ def test_confusion_of_one_pair_is_refused_for_several_texts(tmp_path):
     path.write_text(json.dumps(ENCODER | {"several": "pair"}), "utf-8")
     data = str(resources.files("prejudge.probes.indicasa") / "data" / "prompts.csv")
     options = {"confusion": str(path), "truths": str(truths), "data": data}
-    assert stages(**options)[1].misfit(MODEL).code == "options.conflict"
+    with raises_code(UsageError, "options.conflict"):
+        stages(**options)[1].check_model(MODEL)
     path.write_text(json.dumps(ENCODER | {"several": "mean"}), "utf-8")
-    assert stages(**options)[1].misfit(MODEL) is None
+    stages(**options)[1].check_model(MODEL)
 
 
 def test_confusion_of_another_encoder_is_refused(tmp_path):
     path = tmp_path / "confusion.json"
     path.write_text(json.dumps(ENCODER | {"encoder": "sha256:abc", "several": "pair", "completions": 3}), "utf-8")
     stage = stages(confusion=str(path))[1]
-    assert stage.misfit(MODEL) is None
+    stage.check_model(MODEL)
     assert len(stage.notes()) == 2, "other completions, and four prompts with several texts"
     for digest in ("sha256:abd", ""):
-        misfit = stage.misfit(msgspec.structs.replace(MODEL, digest=digest))
-        assert misfit.code == "confusion.other-encoder" and misfit.fields["given"] == digest
+        with raises_code(UsageError, "confusion.other-encoder") as caught:
+            stage.check_model(msgspec.structs.replace(MODEL, digest=digest))
+        assert caught.value.fields["given"] == digest
     path.write_text(json.dumps(ENCODER), "utf-8")
     stage = stages(confusion=str(path))[1]
-    assert stage.misfit(MODEL) is None and "no encoder" in stage.notes()[0]
+    stage.check_model(MODEL)
+    assert "no encoder" in stage.notes()[0]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from prejudge.adapters.hf.classifier.scorer import ClassifierScorer
 from prejudge.adapters.shared import torch as _torch
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
 from prejudge.core.contracts.installing import install_line
 from prejudge.testing import raises_code
@@ -135,7 +136,7 @@ def test_closed_adapter_answers_nothing(nli):
         adapter = build(nli)
         await adapter.aclose()
         await adapter.aclose()
-        await adapter.classify(SINGLES[0])
+        await answer_one(adapter, SINGLES[0])
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(late())

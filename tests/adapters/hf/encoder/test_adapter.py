@@ -12,6 +12,7 @@ import pytest
 
 from prejudge.adapters.hf.encoder import adapter as hf_encoder
 from prejudge.adapters.hf.encoder.model import EncoderScorer
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
 from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Embed
@@ -74,7 +75,7 @@ def test_cancelled_batch_stops_early(tiny, monkeypatch):
 
     async def cancel() -> bool:
         adapter = build(tiny, token_budget=1)
-        await adapter.embed(Embed(text=TEXTS[0]))
+        await answer_one(adapter, Embed(text=TEXTS[0]))
         monkeypatch.setattr(EncoderScorer, "_forward", slow)
         work = asyncio.ensure_future(adapter.answer([Embed(text=text) for text in TEXTS * 250]))
         await asyncio.sleep(0.5)
@@ -91,7 +92,7 @@ def test_closed_adapter_answers_nothing(tiny):
         adapter = build(tiny)
         await adapter.aclose()
         await adapter.aclose()
-        await adapter.embed(Embed(text=TEXTS[0]))
+        await answer_one(adapter, Embed(text=TEXTS[0]))
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(late())

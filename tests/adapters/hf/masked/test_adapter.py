@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from prejudge.adapters.hf.masked.adapter import HFMasked, HFMaskedOptions
+from prejudge.core.contracts.adapter import answer_one
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import PseudoLikelihood, TokenScores
 
@@ -176,7 +177,7 @@ def test_weights_load_at_first_call(tiny_bert):
     async def life() -> tuple[bool, bool, bool]:
         adapter = HFMasked(HFMaskedOptions(model=str(tiny_bert), device="cpu"))
         before = adapter._engine is None
-        await adapter.pseudo_likelihood(requests()[0])
+        await answer_one(adapter, requests()[0])
         during = adapter._engine is not None
         await adapter.aclose()
         await adapter.aclose()

@@ -63,7 +63,7 @@ class Model:
 
     def __init__(self, folder: Any, **options: Any) -> None:
         self.adapter = HFVLM(HFVLMOptions(model=str(folder), device="cpu", threads=1, **options))
-        self.adapter.bind(Services(blobs=BLOBS.__getitem__))
+        self.adapter.services = Services(blobs=BLOBS.__getitem__)
         self.engine = self.adapter._ready().engine
 
     def ask(self, asked):

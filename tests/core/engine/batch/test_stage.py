@@ -10,6 +10,7 @@ import pytest
 from fakes import CountOptions, FakeModel, text_of
 from provider import Killed, Provider
 
+from prejudge.core.contracts.adapter import RemoteEndpoint
 from prejudge.core.contracts.batch import BatchLimits
 from prejudge.core.contracts.errors import (
     AuthenticationError,
@@ -464,7 +465,7 @@ def test_provider_out_of_reach_for_a_while_is_waited_for(run, provider, monkeypa
 
 
 def test_first_empty_answer_of_an_endpoint_is_asked_once_more(run, store, provider, monkeypatch):
-    monkeypatch.setattr(FakeModel, "endpoint", "somewhere")
+    monkeypatch.setattr(FakeModel, "endpoint", RemoteEndpoint(name="somewhere"))
     empty = Generation(text="", usage=Usage(input_tokens=5, output_tokens=0))
     provider.items = lambda name, request, tried: empty if text_of(request) == "q 1" else None
     run(n=4)

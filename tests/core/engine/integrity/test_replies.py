@@ -8,7 +8,7 @@ import struct
 import msgspec
 import pytest
 
-from prejudge.core.contracts.adapter import Expected, Remark
+from prejudge.core.contracts.adapter import Remark, RemoteEndpoint
 from prejudge.core.contracts.records import (
     Generate,
     Generation,
@@ -118,7 +118,7 @@ def answer(text="yes", read=9, wrote=3, **fields):
 
 
 def looked(pairs, model="m", **expected):
-    inspector = Inspector(model, Expected(**expected))
+    inspector = Inspector(model, RemoteEndpoint(name="e", **expected))
     for number, (request, response) in enumerate(pairs):
         inspector.look(number.to_bytes(32, "big"), request, response)
     return names(*inspector.result().findings)
@@ -172,7 +172,7 @@ def test_templates_and_scripts_of_their_own_length_are_no_cut_prompts():
 
 
 def test_several_providers_behind_a_router_are_a_finding():
-    inspector = Inspector("m", Expected())
+    inspector = Inspector("m", RemoteEndpoint(name="e"))
     for name in ("A", "B", "B", ""):
         inspector.hear(Remark(model="m", provider=name))
     found = inspector.result()
@@ -221,7 +221,7 @@ def test_scores_of_every_kind_are_read():
 
 
 def test_names_are_counted_and_resumed_runs_add_up():
-    inspector = Inspector("m", Expected())
+    inspector = Inspector("m", RemoteEndpoint(name="e"))
     for name in ("m", "m", "n"):
         inspector.hear(Remark(model=name, fingerprint="f"))
     now = inspector.result()

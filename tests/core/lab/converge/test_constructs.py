@@ -85,7 +85,7 @@ def test_what_a_model_cannot_answer_has_a_reason(catalogue):
     cases = cases_of(catalogue, constructs, ["lexicon", "reference-masked-fair"], {}, {})
     able = {(case.model, case.name) for case in cases if case.study}
     assert ("reference-masked-fair", "pseudo-likelihood") in able and ("lexicon", "pseudo-likelihood") not in able
-    assert all(case.why_not and case.model in case.why_not for case in cases if case.study is None)
+    assert all(case.reason and case.model in case.reason for case in cases if case.study is None)
 
 
 def test_assignments_are_of_methods(catalogue):

@@ -8,22 +8,22 @@ import sys
 import pytest
 from fakes import FakeModel, FakeOptions, fake_catalogue
 
-from prejudge.core.catalogue.capabilities import ensure_capable
+from prejudge.core.catalogue.needs import ensure_suitable
 from prejudge.core.catalogue.registry import ModelEntry
+from prejudge.core.contracts.abilities import Abilities
 from prejudge.core.contracts.errors import UnsupportedOperationError
-from prejudge.core.contracts.records import Generate
 from prejudge.testing import raises_code
 
 OFFERS = """
 import sys
-from prejudge.core.catalogue.capabilities import ensure_named_capable
+from prejudge.core.catalogue.needs import ensure_suitable
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import UnsupportedOperationError
 
 catalogue = Catalogue.load()
 study = catalogue.study({study!r}, {{"subject": {model!r}}}, {{}})
 try:
-    ensure_named_capable(catalogue, study, catalogue.instrument(study))
+    ensure_suitable(catalogue, study, catalogue.instrument(study), planned=True)
 except UnsupportedOperationError as error:
     print(*error.fields["able"])
 print(*sorted({{"torch", "transformers", "openai", "diffusers", "llama_cpp"}} & set(sys.modules)), sep=", ")
@@ -54,10 +54,11 @@ def test_models_that_only_answer_are_not_offered_for_drawings():
 def choosy(monkeypatch):
     """Return a catalogue where the model `other` cannot generate, by its settings."""
 
-    def lacking(options: FakeOptions):
-        return {Generate: "Set a template."} if options.model == "other" else {}
+    def abilities(options: FakeOptions):
+        able = Abilities(operations=frozenset({"generate"}))
+        return able.without({"generate": "Set a template."}) if options.model == "other" else able
 
-    monkeypatch.setattr(FakeModel, "lacking", staticmethod(lacking))
+    monkeypatch.setattr(FakeModel, "abilities", staticmethod(abilities))
     monkeypatch.setattr(FakeModel, "made", [])
     catalogue = fake_catalogue()
     catalogue.registry.models["broken"] = ModelEntry(adapter="fake", settings={"nonsense": 1})
@@ -67,8 +68,8 @@ def choosy(monkeypatch):
 def test_settings_decide_and_say_how_to_mend_it(choosy):
     study = choosy.study("count", {"subject": "other"}, {})
     with raises_code(UnsupportedOperationError, "study.operation", "Set a template") as caught:
-        ensure_capable(choosy, study, choosy.instrument(study))
+        ensure_suitable(choosy, study, choosy.instrument(study))
     assert (caught.value.code, caught.value.fields["able"]) == ("study.operation", ["fake"])
     able = choosy.study("count", {"subject": "fake"}, {})
-    ensure_capable(choosy, able, choosy.instrument(able))
+    ensure_suitable(choosy, able, choosy.instrument(able))
     assert not FakeModel.made

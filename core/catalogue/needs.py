@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..contracts import Stage
-from ..contracts.adapter import OPERATIONS
+from ..contracts.abilities import OPERATIONS, Need
 from ..contracts.errors import DataError, PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
+from ..contracts.probe import stage_need
 from .study import SUBJECT, Catalogue, Instrument, Study
 
 
@@ -18,30 +19,12 @@ def ensure_asked(study: Study, stage: Stage, trials: int) -> None:
     """
     if not trials:
         chosen = ", ".join(f"{name} = {value}" for name, value in study.options.items())
-        why = stage.lacks() or f"Check the options{f' ({chosen})' if chosen else ''} and the data that they name."
+        why = stage.shortage() or f"Check the options{f' ({chosen})' if chosen else ''} and the data that they name."
         raise DataError(
             f"study {study.name!r} asks nothing: its stage {stage.name!r} has no trial. {why}",
             code="study.empty",
             stage=stage.name,
         )
-
-
-def ensure_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:
-    """Refuse, before the first call, a study whose roles lack a model or whose models lack an operation.
-
-    Raises:
-        UsageError: a role without a model.
-        UnknownNameError: a model for a role that the study does not have.
-        UnsupportedOperationError: with the models that could do it.
-    """
-    for stage in instrument.stages():
-        if stage.role not in study.roles:
-            named = "NAME" if stage.role == SUBJECT else f"{stage.role}=NAME"
-            raise UsageError(
-                f"study {study.name!r} needs a model for the role {stage.role!r}: --model {named}.",
-                code="study.role-missing",
-            )
-    ensure_named_capable(catalogue, study, instrument)
 
 
 def ensure_roles(study: Study, instrument: Instrument) -> None:
@@ -56,31 +39,46 @@ def ensure_roles(study: Study, instrument: Instrument) -> None:
             raise UnknownNameError(f"role of {study.name}", role, roles)
 
 
-def ensure_named_capable(catalogue: Catalogue, study: Study, instrument: Instrument) -> None:
-    """Check as `ensure_capable` does, but allow roles without a model, as in a plan.
+def ensure_suitable(catalogue: Catalogue, study: Study, instrument: Instrument, *, planned: bool = False) -> None:
+    """Refuse, before the first call, a study whose roles lack a model or whose models cannot do what a stage needs.
+
+    Args:
+        catalogue: with the models.
+        study: with the models of its roles.
+        instrument: the probe of the study.
+        planned: allow roles without a model, as in a plan.
 
     Raises:
+        UsageError: a role without a model.
         UnknownNameError: a model for a role that the study does not have.
         UnsupportedOperationError: with the models that could do it.
     """
+    for stage in instrument.stages():
+        if stage.role not in study.roles and not planned:
+            named = "NAME" if stage.role == SUBJECT else f"{stage.role}=NAME"
+            raise UsageError(
+                f"study {study.name!r} needs a model for the role {stage.role!r}: --model {named}.",
+                code="study.role-missing",
+            )
     ensure_roles(study, instrument)
     for stage in instrument.stages():
-        model = study.roles.get(stage.role)
-        if model is None:
-            continue
-        needs = f"{OPERATIONS[stage.operation]!r}" + (" about images" if stage.shows_images else "")
-        if why := catalogue.misfit(model, stage):
-            able = sorted(name for name in catalogue.registry.models if catalogue.fits(name, stage))
-            options = [f"--set {name}={value}" for name, value in catalogue.proposals(study)]
-            with_options = f" It can with {' or '.join(options)}." if options else ""
-            raise UnsupportedOperationError(
-                f"study {study.name!r} needs {needs}, which model {model!r} cannot do{why}{with_options} "
-                f"Models that can: {', '.join(able) or 'none in the registry'}.",
-                code="study.operation",
-                able=able,
-                options=options,
-                needs=needs.replace("'", ""),
-            )
+        model, need = study.roles.get(stage.role), stage_need(stage)
+        if model is not None and (why := catalogue.abilities(model).missing(need)):
+            raise _unable(catalogue, study, model, need, why)
+
+
+def _unable(catalogue: Catalogue, study: Study, model: str, need: Need, why: str) -> UnsupportedOperationError:
+    able = sorted(name for name in catalogue.registry.models if catalogue.is_suited(name, need))
+    options = [f"--set {name}={value}" for name, value in catalogue.proposals(study)]
+    with_options = f" It can with {' or '.join(options)}." if options else ""
+    return UnsupportedOperationError(
+        f"study {study.name!r} needs {need}, which model {model!r} cannot do. {why}{with_options} "
+        f"Models that can: {', '.join(able) or 'none in the registry'}.",
+        code="study.operation",
+        able=able,
+        options=options,
+        needs=str(need).replace("'", ""),
+    )
 
 
 class Way(NamedTuple):
@@ -115,7 +113,7 @@ NEEDS = "needs "
 class Fit(NamedTuple):
     """Whether a model can answer a study."""
 
-    fits: bool | None
+    able: bool | None
     """None: it cannot be told, such as of a study that needs a file."""
     how: str
     """The options with which it can, or the reason why it cannot."""
@@ -126,7 +124,7 @@ def fit_of(catalogue: Catalogue, name: str, model: str) -> Fit:
     try:
         study = catalogue.study(name, {SUBJECT: model}, {})
         instrument = catalogue.instrument(study)
-        ensure_named_capable(catalogue, study, instrument)
+        ensure_suitable(catalogue, study, instrument, planned=True)
     except UnsupportedOperationError as error:
         options = error.fields.get("options")
         if isinstance(options, list) and options:
