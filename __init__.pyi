@@ -13,7 +13,7 @@ from .core.api.asking import converge as converge
 from .core.api.asking import aconverge as aconverge
 from .core.api.settings import Settings as Settings
 
-# Plan
+# Plan a study
 from .core.api.planning import plan as plan
 from .core.api.planning import smallest_effects as smallest_effects
 

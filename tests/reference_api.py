@@ -155,7 +155,10 @@ def api_page() -> str:
 def _link(name: str) -> str:
     if name.startswith("_"):
         return f"`{name}`"
-    return f"[`{name}`](#{'prejudge' if name in MODULES else ''}{name.lower()})"
+    names = [name for group in door_groups().values() for name in group]
+    # A heading whose anchor is taken gets a number: that of the class `Run`, after the verb.
+    number = "_1" if name.lower() in names[: names.index(name)] else ""
+    return f"[`{name}`](#{'prejudge' if name in MODULES else ''}{name.lower()}{number})"
 
 
 def _module(part: Part) -> Iterator[str]:
