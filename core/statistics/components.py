@@ -36,7 +36,7 @@ SHARES = np.concatenate([[0.0], np.geomspace(1e-5, 1, 240)])
 DRAWS, NEAR = 1000, 25
 MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
 """Quantiles of a forecast: its value and the ends of its range."""
-LARGEST_ERROR = 0.7
+LARGEST_ERROR = 0.5
 """Standard error of the estimated variance of a design, as a share of it, above which a pilot forecasts nothing."""
 NEARLY_SINGULAR = 1e-3
 """Least eigenvalue of components, scaled, that a pilot tells apart."""

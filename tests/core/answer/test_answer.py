@@ -22,7 +22,6 @@ from prejudge.core.contracts.sizes import POINTS, SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.whole_study import WholeStudy
-from prejudge.core.statistics.power import Design, minimum_detectable_effect
 
 NO_POWER = SimpleNamespace(estimates={}, metrics={}, smallest=None, whole=None)
 """Scores whose metric states no units."""
