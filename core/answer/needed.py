@@ -2,8 +2,8 @@
 
 The arithmetic is that of `prejudge plan --pilot`, from the units that are tested. Of a
 metric that states no units, the width of the interval stands for them. Either way a true difference is found with 80 %
-power. A run of a part of its study says what the whole study is expected to find, as a range; only a run of all of it
-can say that the study cannot decide.
+power. A run of a part of its study says what the whole study is expected to find, as a range, if its units can tell;
+only a run of all of it can say that the study cannot decide.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from ..contracts.words import NEEDED, TIMES, counted, number
 from ..scoring.planned_units import AS_PILOT, compared_units
 from ..scoring.score import ALPHA, Scores
 from ..scoring.whole_study import WholeStudy
-from ..statistics.components import HIGHEST, LOWEST
 from ..statistics.facets import OVER, WORDS
-from ..statistics.intervals import stats, t_isf
-from ..statistics.power import Design, minimum_detectable_effect
 from ..statistics.smallest_effect import PILOT, PLANNED, SmallestEffectOptions, smallest_effects_of
 
 LOG = logging.getLogger(__name__)
@@ -60,10 +57,13 @@ class Facet(NamedTuple):
 class Forecast(NamedTuple):
     """Smallest true difference that the whole study is expected to find with 80 % power, from a run of a part of it."""
 
-    low: float
-    high: float
     questions: int
     """Of the whole study."""
+    answers: int
+    """Of the part."""
+    low: float | None = None
+    high: float | None = None
+    """None: the part does not tell."""
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class Need(msgspec.Struct, frozen=True):
     part: bool = False
     """Whether the run asked a part of its study."""
     forecast: Forecast | None = None
-    """What the whole study is expected to find; None where the run is of all of it, or it cannot be told."""
+    """What the whole study is expected to find; None where the run is of all of it, or its size is not known."""
 
 
 def need_of(
@@ -91,18 +91,23 @@ def need_of(
     estimates = [e for e in estimates if not UNKNOWN_SPREAD.intersection(e.caveats)]
     if not estimates:
         return None
+    effects: list[Estimate] = []
+    found: list[Need] = []
     try:
-        found, forecast = _needs(scores, estimates, target) if scores is not None and not paired else ([], None)
+        if scores is not None and not paired:
+            found, effects = _needs(scores, estimates, target)
     except Exception as error:  # a third party's `units`: no fault of theirs stands before a verdict
         LOG.debug("no power of %s: %s", estimates[0].metric, error)
-        found, forecast = [], None
     need, wide = _most(found), _most(_by_intervals(scores, estimates, target))
     # The power of a difference of half an interval is about one half. Units that promise more than that have missed
     # something that the interval knows, such as one level of a facet in which all differ.
     reach = max((e.high - e.low for e in estimates if e.low is not None and e.high is not None), default=0.0) / 2
     promises = need is not None and need.detectable is not None and need.detectable < reach
     chosen = wide if need is None or (promises and wide is not None) else need
-    return chosen if chosen is None or forecast is None else msgspec.structs.replace(chosen, forecast=forecast)
+    whole = scores.whole if scores is not None else None
+    if chosen is None or whole is None or not whole.questions:
+        return chosen
+    return msgspec.structs.replace(chosen, forecast=_forecast(whole, effects))
 
 
 def _most(needs: Iterable[Need]) -> Need | None:
@@ -111,35 +116,9 @@ def _most(needs: Iterable[Need]) -> Need | None:
 
 
 def _by_intervals(scores: Scores | None, estimates: Sequence[Estimate], target: float) -> list[Need]:
-    whole = scores.whole if scores is not None else None
-    found = []
-    for e in estimates:
-        if (need := by_interval(e, target)) is not None:
-            projected = _projected(whole, e) if whole is not None and whole.questions else None
-            found.append(msgspec.structs.replace(need, part=whole is not None, forecast=projected))
-    return found
-
-
-def _projected(whole: WholeStudy, e: Estimate) -> Forecast | None:
-    """Return what an interval lets expect of the whole study, with the chances of a standard error of so few clusters.
-
-    It falls least if all that varies is in the facet with the fewest new levels, and most if it is in single answers.
-    """
-    ways = str(e.facts.get(OVER) or "").split(" x ")
-    levels = [found for way in ways if (found := whole.levels(way, e.group)) is not None]
-    if len(levels) < len(ways) or not e.clusters or e.clusters < 2 or e.low is None or e.high is None:
-        return None
-    least = min(every / asked for asked, every in levels)
-    most = max(least, whole.questions / whole.part.recorded(whole.part.stages[0].name))
-    freedom = e.clusters - 1
-    error = (e.high - e.low) / 2 / float(t_isf((1 - e.interval.level) / 2, freedom))
-    clusters = max(2, round(e.clusters * least))
-
-    def finds(times: float, chance: float) -> float:
-        spread = error * math.sqrt(freedom / stats.chi2.ppf(chance, freedom) * clusters / times)
-        return minimum_detectable_effect(Design(clusters=clusters, spread=spread), ALPHA, POWER)
-
-    return Forecast(finds(most, HIGHEST), finds(least, LOWEST), whole.questions) if error > 0 else None
+    part = scores is not None and scores.whole is not None
+    needs = (by_interval(e, target) for e in estimates)
+    return [msgspec.structs.replace(need, part=part) for need in needs if need is not None]
 
 
 def by_interval(e: Estimate, target: float) -> Need | None:
@@ -161,16 +140,16 @@ def by_interval(e: Estimate, target: float) -> Need | None:
     return Need(detectable, (Facet(name, now, math.ceil(min(times, MOST + 1) * now)),), times)
 
 
-def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tuple[list[Need], Forecast | None]:
+def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tuple[list[Need], list[Estimate]]:
     """Return what the tests of each group need, by the units that they compare, and what the whole study finds."""
     measure, wanted = estimates[0].metric, [e.group for e in estimates]
     name = next((n for n, every in scores.estimates.items() if any(e.metric == measure for e in every)), "")
     if name not in scores.metrics:
-        return [], None
+        return [], []
     _, options = scores.metrics[name]
     units = _among(_once(scores, name, _units_of), measure, wanted)
     if units is None or units.is_empty() or not _distinguish(units, wanted, scores.asked.columns):
-        return [], None
+        return [], []
     alpha = float(getattr(options, "alpha", ALPHA))
 
     def finds(planned: pl.DataFrame, effects: Mapping[str, float] | None = None) -> list[Estimate]:
@@ -191,7 +170,7 @@ def _needs(scores: Scores, estimates: Sequence[Estimate], target: float) -> tupl
     larger = [] if planned is None or planned.is_empty() else finds(planned)
     # The first test of a group is that of its claim; a second one of crossed facets takes the rows for all there are.
     first = {_key(e): e for e in reversed(larger)}.values()
-    return [_renamed(need, estimates) for need in needs], _forecast(scores.whole, list(first))
+    return [_renamed(need, estimates) for need in needs], list(first)
 
 
 def _once(scores: Scores, name: str, make: Callable[[Scores, str], pl.DataFrame | None]) -> pl.DataFrame | None:
@@ -270,13 +249,14 @@ def _need(effect: Estimate, units: pl.DataFrame, scores: Scores) -> Need:
     return Need(effect.value, tuple(facets), float(times), scores.whole is not None)
 
 
-def _forecast(whole: WholeStudy | None, effects: Sequence[Estimate]) -> Forecast | None:
+def _forecast(whole: WholeStudy, effects: Sequence[Estimate]) -> Forecast:
     """Return what the whole study is expected to find in the group of which it is expected to find the least."""
-    known = [(e.high, e.low) for e in effects if e.low is not None and e.high is not None]
-    if whole is None or not known:
-        return None
-    high, low = max(known)
-    return Forecast(low, high, whole.questions)
+    forecast = Forecast(whole.questions, whole.part.recorded(whole.part.stages[0].name))
+    ends = [(e.high, e.low) for e in effects if e.low is not None and e.high is not None]
+    if not ends or len(ends) < len(effects):
+        return forecast
+    high, low = max(ends)
+    return forecast._replace(low=low, high=high)
 
 
 def _sides(units: pl.DataFrame, column: str) -> list[pl.Series]:
@@ -329,24 +309,31 @@ def _takes(need: Need) -> str:
 def _expected(forecast: Forecast, of: Estimate, target: float, aim: str) -> str:
     """Return what the whole study is expected to find, and whether that is enough."""
     whole = f"the whole study ({counted(forecast.questions, 'question')})"
-    if forecast.low >= _reach(of):
+    low, high = forecast.low, forecast.high
+    if low is None or high is None:
+        answers = counted(forecast.answers, "answer")
+        return (
+            f"{aim}, {whole} may or may not be enough: the {answers} of this part do not tell. Ask a larger part, or "
+            "the whole study."
+        )
+    if low >= _reach(of):
         finds = "is not expected to find even the largest possible difference with 80 % power"
-    elif forecast.high >= _reach(of):
-        finds = f"is expected to find differences of {distance(of, forecast.low)} at best, with 80 % power"
+    elif high >= _reach(of):
+        finds = f"is expected to find differences of {distance(of, low)} at best, with 80 % power"
     else:
-        finds = f"is expected to find differences of {_between(of, forecast)} or more with 80 % power"
-    return f"{aim}, {whole} {_enough(forecast, target)}: it {finds}."
+        finds = f"is expected to find differences of {_between(of, low, high)} or more with 80 % power"
+    return f"{aim}, {whole} {_enough(low, high, target)}: it {finds}."
 
 
-def _enough(forecast: Forecast, target: float) -> str:
-    if forecast.high <= target:
+def _enough(low: float, high: float, target: float) -> str:
+    if high <= target:
         return "is expected to be enough"
-    return "may be enough" if forecast.low <= target else "is expected to be too small"
+    return "may be enough" if low <= target else "is expected to be too small"
 
 
-def _between(of: Estimate, forecast: Forecast) -> str:
+def _between(of: Estimate, least: float, most: float) -> str:
     """Return the range of a forecast in words, such as `3.2 to 5.0 percentage points`."""
-    low, high = (distance(of, end) for end in (forecast.low, forecast.high))
+    low, high = (distance(of, end) for end in (least, most))
     if low == high:
         return f"about {low}"
     return f"{low.partition(' ')[0]} to {high}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
-import polars as pl
 
 from ..catalogue.study import Catalogue
 from ..contracts import Stage
@@ -31,23 +29,6 @@ class WholeStudy(msgspec.Struct, frozen=True, dict=True):
     def design(self) -> PlannedDesign:
         """Return the factors of all trials, with the part as the pilot; gone through at the first use."""
         return planned_design(self.stages, self.part)
-
-    def levels(self, factor: str, group: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Return how many levels of a factor the part asked of a group, and how many there are; None: no such factor.
-
-        What of the group is no factor of the trials does not restrict it.
-        """
-        asked, every = self.part.asked, self.design.factors
-        if factor not in asked.columns or factor not in every.columns:
-            return None
-        return _levels(asked, factor, group), _levels(every, factor, group)
-
-
-def _levels(frame: pl.DataFrame, factor: str, group: Mapping[str, Any]) -> int:
-    within = (
-        pl.col(name) == level for name, level in group.items() if name in frame.columns and (frame[name] == level).any()
-    )
-    return frame.filter(*within)[factor].n_unique()
 
 
 def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:

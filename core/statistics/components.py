@@ -12,10 +12,14 @@ knows the share. The quantiles of the posterior give a range.
 
 The design's cells then give the variance as the crossed jackknife will find it: by rows, by columns, and by both. What
 it finds differs from that by chance, the more the fewer levels there are, which is part of the range.
+
+A pilot whose cells cannot know the variance of a larger design forecasts nothing. Whether they can follows from the
+cells of both alone: pilots that were chosen by their answers would be those that happened to find large shares.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -30,10 +34,10 @@ USUAL = {"row": 0.005, "column": 0.005, "cell": 0.015}
 """Shares of the variance of single answers that belong to rows, columns and cells, below which all are alike."""
 SHARES = np.concatenate([[0.0], np.geomspace(1e-5, 1, 240)])
 DRAWS, NEAR = 1000, 25
-MANY = 1e6
-"""Degrees of freedom that are as good as all."""
 MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
 """Quantiles of a forecast: its value and the ends of its range."""
+LARGEST_ERROR = 0.5
+"""Standard error of the estimated variance of a design, as a share of it, above which a pilot forecasts nothing."""
 NEARLY_SINGULAR = 1e-3
 """Least eigenvalue of components, scaled, that a pilot tells apart."""
 
@@ -142,25 +146,57 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
         return total
 
     if planned.rows is None:
-        single, rows = np.zeros(DRAWS), np.zeros(DRAWS)
-        columns = by(planned.columns)
+        nothing = np.zeros(DRAWS)
+        parts = np.stack([nothing, nothing, _by_chance(by(planned.columns), planned.freedom(planned.columns), 2)])
     else:
         single = by(joint(planned.rows, planned.columns), single=True)
-        rows, columns = (np.maximum(by(way) - single, 0) for way in (planned.rows, planned.columns))
-    parts = np.stack([single, rows, columns]) * _found(single, rows, columns, planned)
+        ways = (
+            _by_chance(np.maximum(by(way), single), planned.freedom(way), seed)
+            for seed, way in enumerate((planned.rows, planned.columns), start=2)
+        )
+        parts = _both(single, *ways)
     order = np.argsort(parts.sum(axis=0))
     # Some draws around each quantile are averaged, so that what rows and columns add to it is theirs at that quantile.
     near = [order[max(0, int(q * DRAWS) - NEAR) : int(q * DRAWS) + NEAR + 1] for q in quantiles]
     return [Precision(*(float(part[some].mean()) for part in parts)) for some in near]
 
 
-def _found(single: Array, rows: Array, columns: Array, planned: Crossing) -> Array:
-    """Return by how much the variance that a jackknife finds differs from the true one: draws, 1 on average."""
-    ways = ((columns, planned.columns),) if planned.rows is None else ((rows, planned.rows), (columns, planned.columns))
-    spread = sum(((way + single) ** 2 / planned.freedom(codes) for way, codes in ways), np.zeros(DRAWS))
-    freedom = np.divide((single + rows + columns) ** 2, spread, out=np.full(DRAWS, np.inf), where=spread > 0)
-    known: Array = np.random.default_rng(2).chisquare(np.minimum(freedom, MANY)) / np.minimum(freedom, MANY)
-    return known
+def error_of(pilot: Crossing, planned: Crossing) -> float:
+    """Return the standard error of the variance that a pilot estimates of a design, as a share of that variance.
+
+    It is that without a prior, where rows, columns and cells have the `USUAL` shares.
+    """
+    names, table = _told_apart(pilot)
+    answer = _of_mean(planned, "answer")
+    added = {name: _of_mean(planned, name) - answer for name in USUAL if name in planned.levels}
+    if any(more > NEARLY_SINGULAR * answer for name, more in added.items() if name not in names):
+        return math.inf
+    weights = np.array([added.get(name, 0.0) for name in names])
+    variance = answer + sum(USUAL[name] * more for name, more in added.items())
+    return math.sqrt(2 * weights @ np.linalg.inv(table) @ weights) / variance
+
+
+def _of_mean(planned: Crossing, component: str) -> float:
+    """Return what a unit of a component's variance adds to what the jackknife finds, of one or of two ways."""
+    if planned.rows is None:
+        return planned.found(component, planned.columns)
+    single = planned.found(component, joint(planned.rows, planned.columns), single=True)
+    return planned.found(component, planned.rows) + planned.found(component, planned.columns) - single
+
+
+def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
+    """Return what a jackknife of levels with this freedom finds of their variance: draws, right on average."""
+    found: Array = variance * np.random.default_rng(seed).chisquare(freedom, DRAWS) / freedom
+    return found
+
+
+def _both(single: Array, by_rows: Array, by_columns: Array) -> Array:
+    """Return what single answers, rows and columns add to the variance that a jackknife of both ways finds.
+
+    It finds no less than by either way alone, so that chance makes it larger on average where neither adds anything.
+    """
+    found = np.maximum(by_rows + by_columns - single, np.maximum(by_rows, by_columns))
+    return np.stack([by_rows + by_columns - found, found - by_columns, found - by_rows])
 
 
 def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]:

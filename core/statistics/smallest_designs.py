@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..contracts.errors import DataError
-from .components import HIGHEST, LOWEST, MIDDLE, Crossing, Precision, forecast
+from .components import HIGHEST, LARGEST_ERROR, LOWEST, MIDDLE, Crossing, Precision, error_of, forecast
 from .power import AnyDesign, CrossedDesign, Design, GroupsDesign, RankDesign
 from .smallest_known import Assumptions, answered, codes_of, known_crossed, known_means, known_ranks
 
@@ -22,6 +22,7 @@ NAMES = {
     ANOVA: "analysis of variance",
 }
 FEW_CLUSTERS = "fewer than two clusters"
+TOO_FEW = "the pilot's answers do not tell what this larger design finds; use a larger pilot"
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +69,8 @@ def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions)
     if known.spread is None or shape.clusters < 2:
         note = FEW_CLUSTERS if shape.clusters < 2 else known.words
         return Planned(design=None, test="t of clusters", note=note)
+    if few := _too_few(units, tried):
+        return Planned(design=None, test="t of clusters", note=few)
     if found := _forecasts(units, tried):
         design, *ends = (_means_design(shape, precision) for precision in found)
         return Planned(design=design, test="t of clusters", note=known.words, ends=(ends[0], ends[1]))
@@ -86,6 +89,18 @@ def _means_design(shape: _Shape, precision: Precision) -> Design:
     """Return a design of this precision: one value per cluster, which is all that a test of clusters sees."""
     spread = math.sqrt(precision.columns * shape.clusters / shape.groups)
     return Design(clusters=shape.clusters, spread=spread, groups=shape.groups)
+
+
+def _too_few(units: pl.DataFrame, tried: pl.DataFrame | None) -> str:
+    """Return why a pilot forecasts nothing of these units; empty where it does, or where there is no pilot.
+
+    A design that asks no more than the pilot did is not forecast: the pilot's answers say how much they vary.
+    """
+    if tried is None or (rows := answered(tried)).is_empty() or units.height <= rows.height:
+        return ""
+    if error_of(_crossing(rows), _crossing(units)) <= LARGEST_ERROR:
+        return ""
+    return TOO_FEW
 
 
 def _forecasts(units: pl.DataFrame, tried: pl.DataFrame | None) -> list[Precision]:
@@ -148,8 +163,10 @@ def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumption
     known = known_crossed(units, tried, stated)
     row, cluster = units["ways"][0].split(" x ")
     table = _table(units)
-    if known.spread is None or table is None:
-        note = known.words if known.spread is None else f"fewer than two of {row} or {cluster}"
+    if known.spread is None or table is None or (few := _too_few(units, tried)):
+        note = known.words
+        if known.spread is not None:
+            note = f"fewer than two of {row} or {cluster}" if table is None else few
         yield Planned(design=None, test=f"t of {row} x {cluster}", note=note, ways=(row, cluster), flips=False)
         return
     if found := _forecasts(units, tried):

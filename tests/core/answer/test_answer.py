@@ -22,7 +22,6 @@ from prejudge.core.contracts.sizes import POINTS, SURE, State
 from prejudge.core.report.first import answer_markdown
 from prejudge.core.scoring.score import score
 from prejudge.core.scoring.whole_study import WholeStudy
-from prejudge.core.statistics.power import Design, minimum_detectable_effect
 
 NO_POWER = SimpleNamespace(estimates={}, metrics={}, whole=None)
 """Scores whose metric states no units."""
@@ -158,12 +157,13 @@ TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
 @pytest.mark.parametrize(
     ("part", "forecast", "told"),
     [
-        (True, Forecast(3.04, 4.96, 5466), "the whole study (5,466 questions) is expected to be enough: "),
-        (True, Forecast(3.04, 4.96, 5466), "3.0 to 5.0 percentage points or more with 80 % power"),
-        (True, Forecast(3.0, 9.0, 5466), "may be enough"),
-        (True, Forecast(7.0, 9.0, 5466), "expected to be too small"),
-        (True, Forecast(7.0, 190.0, 5466), "7 percentage points at best"),
-        (True, Forecast(150.0, 190.0, 5466), "not expected to find even the largest possible difference"),
+        (True, Forecast(5466, 390, 3.04, 4.96), "the whole study (5,466 questions) is expected to be enough: "),
+        (True, Forecast(5466, 390, 3.04, 4.96), "3.0 to 5.0 percentage points or more with 80 % power"),
+        (True, Forecast(5466, 390, 3.0, 9.0), "may be enough"),
+        (True, Forecast(5466, 390, 7.0, 9.0), "expected to be too small"),
+        (True, Forecast(5466, 390, 7.0, 190.0), "7 percentage points at best"),
+        (True, Forecast(5466, 390, 150.0, 190.0), "not expected to find even the largest possible difference"),
+        (True, Forecast(5466, 390), "may or may not be enough: the 390 answers of this part do not tell"),
         (True, None, "it takes about 2,462 templates (now 60) or 700 words (now 9)"),
         (False, None, "The whole study, which was asked, has 60 templates and 9 words: it cannot decide this"),
     ],
@@ -285,24 +285,12 @@ def part():
     return whole
 
 
-def test_interval_gives_a_range_of_what_the_whole_study_finds(part):
-    """Twice as many scenarios, or 36 times as many answers: the standard error falls by either root."""
+def test_interval_alone_forecasts_nothing(part):
+    """How the variance divides among scenarios, faces and single answers decides, and an interval does not tell it."""
     (facet,) = needed.by_interval(CROSSED, 5.0).facets
     assert (needed.named(facet.name), facet.now) == ("scenarios and faces each", 5)
-    found = needed._projected(part, CROSSED)
-    error = 55 / stats.t.ppf(0.975, 4)
-
-    def finds(times, chance):
-        worth = error * math.sqrt(4 / stats.chi2.ppf(chance, 4) / times)
-        return minimum_detectable_effect(Design(clusters=10, spread=worth * math.sqrt(10)))
-
-    assert found.low == pytest.approx(finds(36, 0.95)) and found.high == pytest.approx(finds(2, 0.05))
-    assert found.questions == 360
-
-
-def test_interval_over_what_no_factor_names_gives_no_forecast(part):
-    assert needed._projected(part, CROSSED.replace(facts={"over": "scenario x word"})) is None
-    assert needed._projected(part, CROSSED.replace(facts={})) is None
+    found = needed.need_of(SimpleNamespace(whole=part), [CROSSED], 5.0, paired=True).forecast
+    assert found == Forecast(360, 10)
 
 
 def test_units_promise_no_power_that_the_interval_does_not_have(monkeypatch):

@@ -58,36 +58,42 @@ def asked(study, metric, name, model_seed, **options):
 
 SUBTLE, NLI = ("subtle", ("delta_PL", "delta_NL")), ("bistereo-nli", ("halo", "horn"))
 CASES = [
-    ("subtle-sai", *SUBTLE, "simulated-fair", {"quick": True}),
-    ("subtle-sai", *SUBTLE, "simulated-biased", {"quick": True}),
-    ("subtle-asa", *SUBTLE, Words(0.3), {"quick": True}),
-    ("bistereo-nli", *NLI, "simulated-fair", {"per_cell": 200}),
+    ("subtle-sai", *SUBTLE, "simulated-fair", {"per_cell": 90}),
+    ("subtle-sai", *SUBTLE, "simulated-biased", {"per_cell": 90}),
+    ("subtle-asa", *SUBTLE, "simulated-fair", {"per_cell": 90}),
+    ("bistereo-nli", *NLI, "simulated-fair", {"per_cell": 600}),
+    ("bistereo-nli", *NLI, "simulated-biased", {"per_cell": 600}),
 ]
-"""Those that meet the bounds; docs/statistics.md has those that do not."""
-WHOLE = (900, 901, 902)
-"""Seeds of models whose whole runs say what is found: one alone is up to a fifth off. No pilot has them."""
+"""Parts that forecast; docs/statistics.md has more of them."""
+MODELS = (900, 901, 902)
+"""Seeds of models, which say how single words, templates and people are answered about: a pilot is of one of them."""
 
 
 @pytest.mark.parametrize(("study", "metric", "measures", "name", "part"), CASES)
-def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_find(study, metric, measures, name, part):
+def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_of_their_models_find(study, metric, measures, name, part):
     quick = {f"{metric}.resamples": 99}
-    whole = [asked(study, metric, name, seed, **quick) for seed in WHOLE]
-    planned = whole[0][0]
-    finds = {measure: float(np.median([found_by(every[measure]) for _, every in whole])) for measure in measures}
-    blank = planned.with_columns(value=pl.lit(None, dtype=pl.Float64), status=pl.lit("planned"), role=pl.lit("planned"))
+    whole = {seed: asked(study, metric, name, seed, **quick) for seed in MODELS}
     ratios = {measure: [] for measure in measures}
     inside = 0
-    for seed in range(500, 500 + PILOTS):
-        pilot, _ = asked(study, metric, name, seed, seed=seed, **quick, **part)
-        units = pl.concat([blank, pilot.with_columns(role=pl.lit("pilot"))], how="diagonal_relaxed")
-        effects = {e.metric: e for e in reversed(smallest_effects_of(units, SmallestEffectOptions()))}
+    for pilot_seed in range(PILOTS):
+        planned, finds = whole[MODELS[pilot_seed % len(MODELS)]]
+        pilot, _ = asked(study, metric, name, MODELS[pilot_seed % len(MODELS)], seed=2000 + pilot_seed, **quick, **part)
+        effects = forecast_by(pilot, planned)
         for measure in measures:
-            ratios[measure].append(effects[measure].value / finds[measure])
-            inside += effects[measure].low <= finds[measure] <= effects[measure].high
+            truth = found_by(finds[measure])
+            ratios[measure].append(effects[measure].value / truth)
+            inside += effects[measure].low <= truth <= effects[measure].high
     for found in ratios.values():
         assert 1 / 1.15 <= np.median(found) <= 1.15
         assert np.mean([1 / 1.5 <= ratio <= 1.5 for ratio in found]) >= 0.8
-    assert inside >= 0.8 * PILOTS * len(measures)
+    assert inside >= 0.7 * PILOTS * len(measures)
+
+
+def forecast_by(pilot, planned):
+    """Return by measure what a plan with this pilot finds."""
+    blank = planned.with_columns(value=pl.lit(None, dtype=pl.Float64), status=pl.lit("planned"), role=pl.lit("planned"))
+    units = pl.concat([blank, pilot.with_columns(role=pl.lit("pilot"))], how="diagonal_relaxed")
+    return {e.metric: e for e in reversed(smallest_effects_of(units, SmallestEffectOptions()))}
 
 
 def found_by(e):
@@ -122,40 +128,61 @@ def quick(tmp_path, monkeypatch):
     return lambda study, model: prejudge.run(study, model, quick=True).scores
 
 
-def test_part_of_a_study_gives_the_range_of_the_whole_and_never_that_it_cannot_decide(quick):
-    scores = quick("subtle-sai", "simulated-fair")
+SILENT = [
+    ("subtle-sai", "simulated-fair", "5,466 questions"),
+    ("subtle-asa", "simulated-fair", "5,370 questions"),
+    ("bistereo-nli", "simulated-fair", "58,224 questions"),
+    ("bistereo-pairs", "simulated-fair", "92,400 questions"),
+    ("attractiveness", "simulated-halo", "1,009,008 questions"),
+]
+
+
+@pytest.mark.parametrize(("study", "model", "questions"), SILENT)
+def test_part_that_cannot_know_the_whole_study_forecasts_no_number(quick, study, model, questions):
+    replies = answer_of(quick(study, model)).replies
+    told = " ".join(more for reply in replies for more in reply.more)
+    assert "do not tell" in told and questions in told
+    assert not any(words in told for words in ("cannot decide", "is expected to", "may be enough", " 0 scenarios"))
+
+
+def test_whether_a_pilot_forecasts_follows_from_its_questions_alone():
+    """Pilots chosen by their answers would be those with large shares, and forecast too much."""
+    planned, _ = asked("subtle-sai", "subtle", "simulated-fair", 900, **{"subtle.resamples": 99})
+    for per_cell, speaks in ((13, False), (90, True)):
+        pilot, _ = asked("subtle-sai", "subtle", "simulated-fair", 900, **{"subtle.resamples": 99}, per_cell=per_cell)
+        rng = np.random.default_rng(0)
+        for spread in (0.0, 100.0):
+            templates = dict(zip(pilot["row"].unique(maintain_order=True), rng.normal(0, spread, 10_000), strict=False))
+            moved = pilot.with_columns(value=pl.col("value") + pl.col("row").replace_strict(templates) * pl.col("sign"))
+            effects = forecast_by(moved, planned)
+            assert all((e.value is not None) is speaks for e in effects.values()), (per_cell, spread)
+
+
+@pytest.fixture
+def part_of_sai(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return prejudge.run("subtle-sai", "simulated-fair", per_cell=90).scores
+
+
+def test_large_part_gives_the_range_of_the_whole_study(part_of_sai):
+    scores = part_of_sai
     for reply in answer_of(scores).replies:
         told = " ".join(reply.more)
-        assert "cannot decide" not in told and "5,466 questions" in told
+        assert "is expected to find" in told and "5,466 questions" in told and "cannot decide" not in told
     estimates = [e for e in scores.estimates["subtle"] if e.metric == "delta_PL" and not e.group]
     forecast = need_of(scores, estimates, 5.0).forecast
     # The whole run has an interval of 3.3 points on either side.
     assert forecast.low <= 3.3 / stats.norm.ppf(0.975) * SHIFT <= forecast.high < 12
-    assert need_of(scores, estimates, 5.0, paired=True).forecast.low < forecast.high
+    # Two runs that are compared, and a group that the units do not distinguish, have an interval alone.
+    assert need_of(scores, estimates, 5.0, paired=True).forecast.low is None
+    (group,) = (e for e in scores.estimates["subtle"] if e.metric == "delta_PL" and e.group == {"pronoun": "feminine"})
+    assert need_of(scores, [group], 5.0).forecast.low is None
 
 
-def test_group_that_the_units_do_not_distinguish_is_forecast_by_its_own_interval(quick):
-    scores = quick("subtle-sai", "simulated-fair")
-    every = [e for e in scores.estimates["subtle"] if e.metric == "delta_PL"]
-    (pooled,) = (e for e in every if not e.group)
-    # The whole run has these intervals, on either side, of a third of its questions.
-    for pronoun, half in (("feminine", 4.66), ("masculine", 4.61), ("non-binary", 5.40)):
-        (group,) = (e for e in every if e.group == {"pronoun": pronoun})
-        forecast = need_of(scores, [group], 5.0).forecast
-        assert forecast.low <= half / stats.norm.ppf(0.975) * SHIFT <= forecast.high
-        assert forecast.low > need_of(scores, [pooled], 5.0).forecast.low
-
-
-def test_scenarios_of_the_whole_study_are_counted(quick):
-    scores = quick("attractiveness", "simulated-halo")
-    told = " ".join(more for reply in answer_of(scores).replies for more in reply.more)
-    assert "1,009,008 questions" in told and "cannot decide" not in told and " 0 scenarios" not in told
-
-
-def test_gate_and_junit_forecast_the_whole_study_too(quick):
+def test_gate_and_junit_say_the_same(quick):
     scores = quick("subtle-sai", "simulated-fair")
     policy = parse_policy("[[rules]]\nname = 'small'\nmetric = 'delta_PL'\nmax = 5\n")
     verdicts = judge(scores, policy)
     told = junit(verdicts, "suite").decode()
     assert any(outcome.needed for verdict in verdicts for outcome in verdict.outcomes)
-    assert "5,466 questions" in told and "cannot decide" not in told
+    assert "5,466 questions" in told and "do not tell" in told and "cannot decide" not in told

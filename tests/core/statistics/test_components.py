@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prejudge.core.statistics.components import HIGHEST, LOWEST, MIDDLE, Crossing, forecast
+from prejudge.core.statistics.components import HIGHEST, LOWEST, MIDDLE, Crossing, error_of, forecast
 from prejudge.core.statistics.crossed import crossed_jackknife
 
 QUANTILES = (MIDDLE, LOWEST, HIGHEST)
@@ -156,3 +156,43 @@ def test_smaller_pilot_has_a_wider_range():
         low, high = forecast(drawn(pilot, rng), pilot, full, (LOWEST, HIGHEST))
         widths.append((high.single + high.rows + high.columns) / (low.single + low.rows + low.columns))
     assert widths[0] > 1.5 * widths[1]
+
+
+def test_larger_pilot_knows_a_design_better():
+    rng = np.random.default_rng(6)
+    full = table(40, 30, rng)
+    errors = [error_of(table(40, 30, rng, share), full) for share in (0.05, 0.2, 0.8)]
+    assert errors[0] > 2 > errors[1] > 0.5 > errors[2]
+
+
+def test_error_is_that_of_estimates_of_the_variance():
+    """Of pilots without any row or column that adds something, what the sums of squares say of the design varies so."""
+    rng = np.random.default_rng(7)
+    full, pilot = table(12, 10, rng), table(12, 10, rng, 0.5)
+    estimates = []
+    for _ in range(400):
+        y = rng.normal(size=len(pilot.sides))
+        y = y - y.mean()
+        rows, columns = (np.bincount(way, weights=y) for way in (pilot.rows, pilot.columns))
+        estimates.append(moments(pilot, y, rows, columns))
+    single, row, column = np.transpose(estimates)
+    varies = np.std(row / 12 + column / 10 + single / 120)
+    usual = 0.005 / 12 + 0.005 / 10 + 1 / 120
+    assert error_of(pilot, full) == pytest.approx(varies / usual, rel=0.25)
+
+
+def moments(pilot, y, rows, columns):
+    """Return the variances of single answers, rows and columns by least squares of all products of two answers."""
+    n = len(y)
+    centre = np.eye(n) - 1 / n
+    parts = [np.eye(n), *((way[:, None] == way[None, :]).astype(float) for way in (pilot.rows, pilot.columns))]
+    parts = [centre @ part @ centre for part in parts]
+    squares = [y @ y, (rows**2).sum(), (columns**2).sum()]
+    return np.linalg.solve([[np.trace(a @ b) for b in parts] for a in parts], squares)
+
+
+def test_pilot_that_asked_one_answer_per_cell_does_not_know_what_cells_add():
+    rng = np.random.default_rng(8)
+    once = table(6, 5, rng)
+    twice = Crossing(sides=np.tile(once.sides, 2), columns=np.tile(once.columns, 2), rows=np.tile(once.rows, 2))
+    assert error_of(once, once) < error_of(once, twice) == np.inf
