@@ -28,7 +28,7 @@ from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.version import VERSION
 from prejudge.core.statistics import effects
 from prejudge.probes.bistereo import tuples
-from prejudge.testing import raises_code
+from prejudge.testing import MetricContract, raises_code
 
 from ...command import call
 
@@ -219,6 +219,17 @@ def test_numbers_are_rewritten_by_somebody_who_reads_them(tmp_path: Path, monkey
     assert (change.of, change.old, change.new) == (name, stored + 1, stored)
     assert read_head(path).reason == "a reason" and read_head(path).cases == read_head(TUPLES).cases
     assert rewrite(recipe, path, "another reason") == [] and read_head(path).reason == "a reason"
+
+
+def test_the_contract_of_a_metric_computes_the_golden_file_of_a_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kit(MetricContract):
+        study = "bistereo-tuples"
+
+    Kit().test_stored_responses_give_the_stored_numbers()
+    original = effects.standardised
+    monkeypatch.setattr("prejudge.core.statistics.measures.standardised", lambda *own: original(*own) * (1 + 1e-6))
+    with pytest.raises(AssertionError, match="--numbers"):
+        Kit().test_stored_responses_give_the_stored_numbers()
 
 
 SMALL = ("--studies", "2", "--planted", "0", "--by-command", "0", "--real", "0", "--null", "copying")
