@@ -11,7 +11,7 @@ LINK := .build/src/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
 TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences reference docs chaos certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
+.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences numbers reference docs chaos certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -49,6 +49,10 @@ release-check: $(VENV)/.dev
 
 schema: $(VENV)/.dev
 	PREJUDGE_PLUGINS=none $(BIN)/prejudge validate --schema > docs/study.schema.json
+
+# Every number that tests compare: prints those that differ. With REASON they are written anew, and CHANGELOG.md says why.
+numbers: $(VENV)/.dev
+	PREJUDGE_PLUGINS=none $(BIN)/python -m tests.numbers "$(REASON)"
 
 licences: $(VENV)/.dev
 	$(BIN)/python tests/licences.py

@@ -12,9 +12,8 @@ from pathlib import Path
 import msgspec
 
 from prejudge.core.calibration.page import brief, draw, excerpt, marks
-from prejudge.core.catalogue.certificates import read_certificate
-from prejudge.core.catalogue.digests import FOLDER, code_digests, folders_of
-from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.catalogue.filed import FOLDER, read_certificate
+from prejudge.core.catalogue.golden import SUFFIX
 from prejudge.core.report.figures import export
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,27 +27,14 @@ def packaged() -> list[Path]:
 
 
 def take(folder: Path) -> None:
-    """Copy the certificates of built-in studies from a folder."""
+    """Copy the certificates of built-in studies, and their golden files, from a folder."""
     for study in sorted(ROOT.glob("probes/*/*.toml")):
         made = folder / f"{study.stem}.json"
         if made.is_file():
             place = study.parent / FOLDER / made.name
             place.parent.mkdir(exist_ok=True)
             place.write_bytes(msgspec.json.encode(read_certificate(made)) + b"\n")
-
-
-def note_folders() -> None:
-    """Note today's bytes of the folders in the certificates of code that says the same, so that it is not read again.
-
-    Words and figures stand in these folders too; to compare bytes takes no reading of code.
-    """
-    catalogue = Catalogue.load()
-    for path in packaged():
-        certificate = read_certificate(path)
-        study = catalogue.registry.study(certificate.study)
-        if code_digests(catalogue, study) == certificate.code:
-            noted = msgspec.structs.replace(certificate, folders=folders_of(catalogue, study))
-            path.write_bytes(msgspec.json.encode(noted) + b"\n")
+            place.with_suffix(SUFFIX).write_bytes(made.with_suffix(SUFFIX).read_bytes())
 
 
 def write_pages() -> None:
@@ -72,7 +58,6 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     if (folder := parser.parse_args().folder) is not None:
         take(folder)
-    note_folders()
     write_pages()
 
 

@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from ..core.calibration.certify import Recipe
+from ..core.calibration.gallery import load_gallery
+from ..core.calibration.numbers import differing_numbers, golden_path
 from ..core.compare.pair import checked_units
 from ..core.contracts import PROMPT_KEY, Metric, Options
 from ..core.contracts.errors import PluginError
@@ -48,6 +51,8 @@ class MetricContract:
     """Columns that number the samples of one prompt, where the observations have one."""
     tolerance: ClassVar[float] = 1e-9
     """Tolerance, absolute or relative, between equal numbers."""
+    study: ClassVar[str] = ""
+    """A study with this metric, whose golden file is computed again: stored responses must give the stored numbers."""
     _known: ClassVar[dict[str, list[Estimate]]]
 
     def _chosen(self) -> tuple[Metric, Options]:
@@ -250,6 +255,15 @@ class MetricContract:
             checked_units(type(metric).__name__, units, self._found(), "the metric under test")
         except PluginError as error:
             raise AssertionError(str(error)) from error
+
+    def test_stored_responses_give_the_stored_numbers(self) -> None:
+        """The golden file of `study` is that of the code as it is: see `prejudge calibrate STUDY --numbers`."""
+        if not self.study:
+            return
+        recipe = Recipe(self.study, {}, load_gallery())
+        changes = differing_numbers(recipe, golden_path(recipe))
+        shown = "\n".join(map(str, changes[:10]))
+        assert not changes, f"{len(changes)} numbers differ. If that is meant: prejudge calibrate --numbers\n{shown}"
 
     def _equal(self, first: Sequence[Estimate], second: Sequence[Estimate], when: str) -> None:
         assert [_name(e) for e in first] == [_name(e) for e in second], f"other estimates {when}"

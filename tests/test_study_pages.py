@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prejudge.core.calibration.page import brief, excerpt
-from prejudge.core.catalogue.certificates import read_certificate
+from prejudge.core.catalogue.filed import read_certificate
 from prejudge.core.catalogue.study import Catalogue
 
 STUDIES = Catalogue.load().registry.studies

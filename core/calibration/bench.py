@@ -20,6 +20,7 @@ from ..contracts.estimates import Estimate
 from ..contracts.records import AnyRequest, AnyResponse
 from ..engine.observations import TRIALS, gather_observations, stack
 from ..engine.reading import read_answer
+from ..scoring.score import described
 from ..store.bulk import batched
 from .brief import Brief
 
@@ -104,6 +105,15 @@ class Bench:
             model.services = Services(blobs=self._blob, keep=self._keep)
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
+
+    def estimates(self, observations: Mapping[str, pl.DataFrame]) -> list[Estimate]:
+        """Return every estimate of a study's metrics, with verdicts, as a run reports them."""
+        last = list(observations.values())[-1]
+        found = []
+        for metric, options in self.instrument.metrics.values():
+            seen = stack(observations) if metric.every_stage else last
+            found += [described(estimate, metric, options) for estimate in metric.compute(seen, options)]
+        return found
 
     def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool | None = True) -> tuple[Estimate, ...]:
         """Return the headline of a study's metrics, with verdicts, as a run reports it.

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from ..catalogue.certificate_records import Certificate
-from ..catalogue.certificates import find_certificates, flat
-from ..catalogue.digests import code_digests, folders_of
+from ..catalogue.certificates import flat
+from ..catalogue.filed import find_certificates
+from ..catalogue.golden import Head, digest_of
 from ..catalogue.questions import Question, questions_of
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts.errors import UsageError
@@ -24,6 +25,7 @@ from .campaign import COMPARED, Campaign, Cell, Done, Journal, cells_of, pending
 from .gallery import FAIR, Null
 from .rates import group_of, sensitivities
 from .real import real_groups
+from .spots import spots_of
 
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Biases that are planted, beside none."""
@@ -37,9 +39,13 @@ class Recipe(msgspec.Struct, frozen=True):
     gallery: dict[str, Null]
     registry: str | None = None
 
+    def catalogue(self) -> Catalogue:
+        """Return the catalogue with the registry that was named."""
+        return Catalogue.load(self.registry)
+
     def campaign(self) -> Campaign:
         """Return the campaign."""
-        return Campaign(Catalogue.load(self.registry), self.study, self.assignments, self.gallery)
+        return Campaign(self.catalogue(), self.study, self.assignments, self.gallery)
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +111,7 @@ def check(recipe: Recipe, campaign: Campaign, studies: int) -> Checked:
 
 
 def certificate_of(
-    campaign: Campaign, journal: Journal, plan: Plan, digests: dict[str, str], checked: Checked, real: int = 0
+    campaign: Campaign, journal: Journal, plan: Plan, head: Head, checked: Checked, real: int = 0
 ) -> Certificate:
     """Return the certificate of the studies that are done."""
     questions = asked_of(campaign, [one for cell in plan.cells for one in journal.of(cell)[:1]])
@@ -120,8 +126,12 @@ def certificate_of(
         options=options_of(campaign),
         sizes=sizes_of(campaign),
         requests=plan.requests,
-        digests=digests,
-        folders=folders_of(campaign.catalogue, campaign.study),
+        data=data_digests(campaign),
+        questions=head.questions,
+        numbers=head.cases,
+        battery=head.battery,
+        gallery_digest=digest_of_gallery(campaign),
+        spots=spots_of(campaign, journal),
         gallery={name: null.settings | null.roles for name, null in campaign.gallery.items()},
         meanings={name: null.meaning for name, null in campaign.gallery.items()},
         planted=campaign.planted,
@@ -134,18 +144,20 @@ def certificate_of(
     )
 
 
-def present_certificate(campaign: Campaign, digests: dict[str, str]) -> Certificate:
-    """Return the certificate that the study has of this design, code and data.
+def present_certificate(campaign: Campaign, head: Head) -> Certificate:
+    """Return the certificate that the study has of this design, with these numbers and data.
 
     Raises:
         UsageError: it has none.
     """
-    wanted = _written(digests, design_of(campaign), options_of(campaign))
+    wanted = _written(bound(campaign, head), design_of(campaign), options_of(campaign))
     for one in find_certificates(campaign.catalogue, campaign.study.name, campaign.study.probe):
-        if _written(one.digests, one.design, one.options) == wanted:
+        names = {"questions": one.questions, "numbers": digest_of(one.numbers)} | one.data
+        if _written(names, one.design, one.options) == wanted:
             return one
     raise UsageError(
-        f"{campaign.study.name!r} has no certificate of this design, code and data. Make it without --trained-only",
+        f"{campaign.study.name!r} has no certificate of this design, with these numbers and data. Make it without "
+        "--trained-only",
         code="calibration.none",
     )
 
@@ -169,12 +181,22 @@ def asked_of(campaign: Campaign, done: Sequence[Done]) -> Sequence[Question]:
     return questions_of(campaign.study.questions, options, campaign.study.summary, judged)
 
 
-def digests_of(campaign: Campaign) -> dict[str, str]:
-    """Return the digests of the probe, the metrics, the statistics and the data of a study."""
+def data_digests(campaign: Campaign) -> dict[str, str]:
+    """Return the sha256 of the files that the options of a study name, by name."""
     instrument = campaign.bench.instrument
     data = digest_data(msgspec.structs.asdict(instrument.options)) | digest_files(instrument.files())
-    own = {f"data {Path(path).name}": digest for path, digest in data.items()}
-    return code_digests(campaign.catalogue, campaign.study) | own
+    return {Path(path).name: digest for path, digest in data.items()}
+
+
+def bound(campaign: Campaign, head: Head) -> dict[str, str]:
+    """Return digests of what a study asks, computes and reads: with others, its recorded studies are not its own."""
+    return {"questions": head.questions, "numbers": head.digest} | data_digests(campaign)
+
+
+def digest_of_gallery(campaign: Campaign) -> str:
+    """Return the digest of the models of the gallery; what they are said to mean does not count."""
+    models = {name: msgspec.structs.replace(null, meaning="") for name, null in campaign.gallery.items()}
+    return digest_of(msgspec.to_builtins(models))
 
 
 def sizes_of(campaign: Campaign) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ..catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
 from ..catalogue.certificates import named
-from ..catalogue.digests import FOLDER
+from ..catalogue.filed import FOLDER
+from ..catalogue.golden import digest_of
 from ..charts.forest import new_figure, plain
 from ..contracts.estimates import Chart
 from ..contracts.words import UNDEFINED, counted, number, percent
@@ -139,7 +140,14 @@ def _facts(certificate: Certificate) -> Iterator[str]:
     design = ", ".join(f"`{name} = {value}`" for name, value in certificate.design.items()) or "the defaults"
     yield f"- Design: {design}; {counted(certificate.requests, 'request')} a study."
     yield f"- Made on {certificate.made} with prejudge {certificate.prejudge}, in {_time(certificate.seconds)}."
-    yield from (f"- {part}: sha256 `{digest[:16]}`" for part, digest in certificate.digests.items())
+    yield from (f"- Data {name}: sha256 `{digest[:16]}`" for name, digest in certificate.data.items())
+    named = {
+        "questions": certificate.questions,
+        "numbers": digest_of(certificate.numbers) if certificate.numbers else "",
+        "statistics": digest_of(certificate.battery) if certificate.battery else "",
+        "gallery": certificate.gallery_digest,
+    }
+    yield from (f"- Digest of the {part}: `{digest[:16]}`" for part, digest in named.items() if digest)
     if certificate.by_command:
         same = certificate.by_command - len(certificate.differing)
         yield f"- {same} of {counted(certificate.by_command, 'run')} by the command line found the same as in memory."

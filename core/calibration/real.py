@@ -87,11 +87,16 @@ class Trained:
         if draws_items(self.campaign):
             given[DRAWN_BY] = seed
         if own.data:
-            given["data"] = str(_write(own.data, seed, folder / "data.csv"))
+            given["data"] = str(write_data(own.data, seed, folder / "data.csv"))
         return self.campaign.with_options(given, own.roles)
 
 
-def _write(target: str, seed: int, path: Path) -> Path:
+def write_data(target: str, seed: int, path: Path) -> Path:
+    """Write the data of a study by a function of its package, and return their path.
+
+    Raises:
+        PluginError: there is no such function.
+    """
     try:
         resolve_name(target)(seed, path)
     except (ImportError, AttributeError, ValueError) as error:

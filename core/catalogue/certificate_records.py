@@ -125,6 +125,24 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Largest standard deviation of a number between studies, in those of `fair`."""
 
 
+class SpotNumber(msgspec.Struct, frozen=True, array_like=True):
+    """One number of the headline of one study."""
+
+    measure: str
+    group: dict[str, Scalar]
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """One study of a fair model of the gallery, which can be made again."""
+
+    null: str
+    seed: int
+    numbers: tuple[SpotNumber, ...]
+
+
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a calibration, and what they hold for."""
 
@@ -140,12 +158,20 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     """Options that say how much is asked of one design: with other values it is certified at another size."""
     requests: int
     """Requests of one study."""
-    digests: dict[str, str]
-    """sha256 of the study's probe, metrics and data, and of the statistics."""
-    folders: dict[str, str] = {}
-    """sha256 of the folders that these are in, by package and path."""
+    data: dict[str, str] = {}
+    """sha256 of the files that the options name, by name."""
+    questions: str = ""
+    """Digest of what the design asks, as its golden file has it; empty: made before certificates named numbers."""
+    numbers: dict[str, str] = {}
+    """Digests of the numbers of each case of the golden file."""
+    battery: dict[str, str] = {}
+    """Digests of the intervals, tests and effect sizes that the study uses, of the battery of statistics."""
     gallery: dict[str, dict[str, Any]]
     """Settings of each null."""
+    gallery_digest: str = ""
+    """Digest of all that the gallery says of its models but their meanings."""
+    spots: tuple[Spot, ...] = ()
+    """Two studies of each null, with what they found: `calibrate --verify` makes them again."""
     meanings: dict[str, str]
     planted: str
     groups: tuple[Group, ...]
@@ -162,11 +188,6 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     def group(self, null: str, strength: float = 0.0) -> Group | None:
         """Return the studies of one kind of model."""
         return next((one for one in self.groups if (one.null, one.strength) == (null, strength)), None)
-
-    @property
-    def code(self) -> dict[str, str]:
-        """Return the digests of probe, metrics and statistics."""
-        return {part: digest for part, digest in self.digests.items() if not part.startswith("data ")}
 
     @property
     def trained(self) -> list[Group]:

@@ -7,20 +7,15 @@ folder of the user's configuration. It is made by `prejudge calibrate`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from ..contracts.errors import DataError, UsageError
-from ..contracts.inputs import file_bytes
 from ..contracts.words import counted
 from .certificate_records import Certificate, Group, Rate
-from .digests import FOLDER, STATISTICS, code_digests, unchanged
-from .registry import StudyEntry
+from .filed import Filed, find_filed
+from .golden import STATED, Head, battery
 from .study import Catalogue, EveryOption, Study
-from .trust import config_folder
 
 WANTED = 1000
 """Studies of each fair model that the project asks for."""
@@ -28,16 +23,18 @@ State = Literal[
     "certified",
     "certified at another size",
     "certified for other options",
-    "older than the code",
+    "numbers changed since",
     "uncalibrated",
 ]
 DESIGNS: Mapping[State, str] = {
     "certified": "This design",
     "certified at another size": "At the size that it was calibrated at, this design",
     "certified for other options": "With the options that it was calibrated with, this study",
-    "older than the code": "An earlier version of this study",
+    "numbers changed since": "An earlier version of this study",
 }
 """What a finding of a certificate is said of, in a run of each state."""
+NAMED = 3
+"""Cases and statistics that a reason names; the others are counted."""
 WORST = 3
 """Nuisances that are named one by one; the others are counted."""
 NO_SIZE = frozenset({"seed", "examples"})
@@ -66,45 +63,6 @@ class Calibrated(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.state}{why}{few if 0 < self.studies < WANTED else ''}"
 
 
-def read_certificate(path: Path) -> Certificate:
-    """Return a certificate.
-
-    Raises:
-        DataError: the file cannot be read, or is none.
-    """
-    try:
-        return msgspec.json.decode(file_bytes(path), type=Certificate)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{str(path)!r} is not a certificate: {error}.", code="calibration.certificate") from None
-
-
-def find_certificates(catalogue: Catalogue, study: str, probe: str) -> Iterator[Certificate]:
-    """Yield the certificates of a study, the user's own first; a file that is none is passed over."""
-    for folder in _folders(catalogue, probe):
-        path = folder / FOLDER / f"{study}.json"
-        if Path(study).name == study and path.is_file():
-            try:
-                yield read_certificate(path)
-            except DataError:
-                continue  # what is not known to hold is not stated; `calibrate` tells of a file that it cannot read
-
-
-def _folders(catalogue: Catalogue, probe: str) -> Iterator[Path]:
-    try:
-        yield config_folder()
-    except UsageError:
-        pass
-    offer = catalogue.plugins.offers["probe"].get(probe)
-    target = "" if offer is None else offer.plugged.target
-    module = target.partition(":")[0] if isinstance(target, str) else target.__module__
-    try:
-        spec = find_spec(module) if module else None
-    except (ImportError, ValueError):
-        spec = None
-    if spec is not None and spec.origin is not None:
-        yield Path(spec.origin).parent
-
-
 def calibrated(catalogue: Catalogue, study: Study, options: EveryOption, data: Mapping[str, str]) -> Calibrated:
     """Return whether a study is certified as it is made, and what its design cannot tell from bias.
 
@@ -120,29 +78,54 @@ def calibrated(catalogue: Catalogue, study: Study, options: EveryOption, data: M
     part = {"limit": study.limit.asked or "quick"} if study.limit is not None and study.limit.unit else {}
     asked = flat(options) | part if entry is None or entry.probe == study.probe else None
     states = [
-        _calibrated(catalogue, study, one, asked, sorted(data.values()))
-        for one in find_certificates(catalogue, study.name, study.probe)
+        _calibrated(one, asked, sorted(data.values()))
+        for one in find_filed(catalogue, study.name, study.probe)
         if asked is not None
     ]
     order, none = get_args(State), Calibrated("uncalibrated", "it has no certificate")
     return min(states, key=lambda one: order.index(one.state), default=none)
 
 
-def _calibrated(
-    catalogue: Catalogue, study: Study, certificate: Certificate, asked: Mapping[str, Any], data: Sequence[str]
-) -> Calibrated:
-    state, why = state_of(certificate, asked, present_code(catalogue, study, certificate), data)
+def _calibrated(filed: Filed, asked: Mapping[str, Any], data: Sequence[str]) -> Calibrated:
+    certificate = filed.certificate
+    state, why = state_of(certificate, asked, changed_since(filed), data)
     if state == "uncalibrated":
         return Calibrated(state, why, certificate.made)
     return Calibrated(state, why, certificate.made, certificate.least, tuple(confused(certificate, DESIGNS[state])))
 
 
-def present_code(catalogue: Catalogue, study: Study | StudyEntry, certificate: Certificate) -> dict[str, str]:
-    """Return the present digests of the code of a study, which is read only where a file of it differs."""
-    parts = {f"probe {study.probe}", *(f"metric {name}" for name in study.metrics), STATISTICS}
-    if unchanged(certificate.folders) and parts == {*certificate.code}:
-        return certificate.code
-    return code_digests(catalogue, study)
+def changed_since(filed: Filed) -> str:
+    """Return how numbers differ from those that a certificate names, as a clause; empty if they do not."""
+    certificate, head = filed.certificate, filed.head
+    if not certificate.numbers:
+        return "it was made before certificates named numbers"
+    if head is None:
+        return "it has no golden file, which says what the numbers are now"
+    if why := changed_numbers(certificate, head):
+        return why
+    installed = battery()
+    again = f"compute them again by `prejudge calibrate {certificate.study} --verify`"
+    if other := [name for name, digest in head.battery.items() if installed.get(name) != digest]:
+        return f"the statistics give other numbers ({', '.join(other[:NAMED])}): {again}"
+    if not filed.is_verified:
+        return f"its numbers were last computed with prejudge {head.prejudge}: {again}"
+    return ""
+
+
+def changed_numbers(certificate: Certificate, head: Head) -> str:
+    """Return how the numbers of a golden file differ from those that a certificate names; empty if they do not.
+
+    A case that one of them lacks is of an option that came or went, and changes no number.
+    """
+    if certificate.questions != head.questions:
+        return "the study asks other questions"
+    before, now = certificate.numbers, head.cases
+    changed = [name for name in before if name in now and before[name] != now[name]]
+    if not changed and STATED in now:
+        return ""
+    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+    shown = ", ".join(changed[:NAMED]) or STATED
+    return f"the same responses give other numbers (options: {shown}{more})"
 
 
 def flat(options: EveryOption) -> dict[str, Any]:
@@ -152,22 +135,21 @@ def flat(options: EveryOption) -> dict[str, Any]:
 
 
 def state_of(
-    certificate: Certificate, asked: Mapping[str, Any], code: Mapping[str, str], data: Sequence[str] = ()
+    certificate: Certificate, asked: Mapping[str, Any], changed: str = "", data: Sequence[str] = ()
 ) -> tuple[State, str]:
     """Return whether a certificate holds for a study, with the reason where it does not.
 
     Args:
         certificate: that of the study.
         asked: every option of the probe and `METRIC.option`.
-        code: present digests of probe, metrics and statistics.
+        changed: how numbers differ from those that it names, as `changed_numbers` says.
         data: sha256 of the files that the options name.
     """
     if flaw := certificate.flaw:
         return "uncalibrated", flaw
-    before = certificate.code
-    if changed := [part for part in {**before, **code} if before.get(part) != code.get(part)]:
-        return "older than the code", f"changed since it was calibrated: {', '.join(changed)}"
-    known = sorted(digest for part, digest in certificate.digests.items() if part.startswith("data "))
+    if changed:
+        return "numbers changed since", changed
+    known = sorted(certificate.data.values())
     files = {name for name, value in {**certificate.options, **asked}.items() if name.rpartition(".")[2] == "data"}
     other = [
         name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -14,24 +14,38 @@ from ..calibration.certify import (
     Plan,
     Recipe,
     Size,
+    bound,
     certificate_of,
     check,
     conduct,
-    digests_of,
     plan_of,
     present_certificate,
     with_trained,
 )
 from ..calibration.gallery import choose, load_gallery
+from ..calibration.golden_file import write as write_golden
+from ..calibration.numbers import (
+    differing_numbers,
+    differing_studies,
+    filed_certificate,
+    golden_path,
+    note_version,
+    present_golden,
+    rewrite,
+)
 from ..calibration.page import draw, page
 from ..calibration.real import conduct_real
 from ..calibration.summary import verdict
+from ..catalogue.certificates import changed_since
+from ..catalogue.golden import SUFFIX
 from ..contracts.words import counted
 from ..report.export import write_bytes
 from ..report.figures import export
 from .outlet import echo
 from .shared import data_option, read_assignments, registry_option, set_option, study_argument
 
+SHOWN = 20
+"""Differences that are printed; the others are counted."""
 EVERY = 30.0
 """Seconds between two lines of progress."""
 
@@ -57,6 +71,12 @@ EVERY = 30.0
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Processes at once.")
 @click.option("--recorded", is_flag=True, help="Make no more studies: certify those that are recorded.")
 @click.option(
+    "--verify",
+    is_flag=True,
+    help="Make the spot studies of the certificate again, and its numbers from stored answers.",
+)
+@click.option("--numbers", is_flag=True, help="Write the golden file anew, and print every number that changes.")
+@click.option(
     "--out", default="calibration", show_default=True, metavar="DIR", help="Folder of record and certificate."
 )
 @data_option
@@ -69,6 +89,8 @@ def calibrate(
     by_command: int,
     recorded: bool,
     trained_only: bool,
+    verify: bool,
+    numbers: bool,
     out: str,
     data: str | None,
     assignments: tuple[str, ...],
@@ -80,18 +102,21 @@ def calibrate(
     Every study that is done is recorded, so that the command can be stopped and given again.
     """
     recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
+    if verify or numbers:
+        _verify(recipe) if verify else _rewrite(recipe)
+        return
     campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)
-    digests = digests_of(campaign)
-    before = present_certificate(campaign, digests) if trained_only else None
+    golden = present_golden(recipe)
+    before = present_certificate(campaign, golden.head) if trained_only else None
     name, folder = campaign.study.name, Path(out)
-    journal = Journal(folder / f"{name}.jsonl", campaign.opening(digests))
+    journal = Journal(folder / f"{name}.jsonl", campaign.opening(bound(campaign, golden.head)))
     if before is None:
         plan = plan_of(campaign, journal, wanted)
         if not recorded:
             _make(recipe, campaign, journal, plan, wanted.jobs)
             _train(campaign, journal, wanted.real)
         checked = check(recipe, campaign, min(by_command, wanted.studies))
-        certificate = certificate_of(campaign, journal, plan, digests, checked, wanted.real)
+        certificate = certificate_of(campaign, journal, plan, golden.head, checked, wanted.real)
     else:
         if not recorded:
             _train(campaign, journal, wanted.real)
@@ -103,8 +128,46 @@ def calibrate(
     }
     for ending, content in files.items():
         write_bytes(content, folder / f"{name}.{ending}")
+    write_golden(golden, folder / f"{name}{SUFFIX}")
     echo(verdict(certificate))
-    echo(f"Written: {folder / name}.json, .md and .svg")
+    echo(f"Written: {folder / name}.json, .md, .svg and {SUFFIX}")
+
+
+def _verify(recipe: Recipe) -> None:
+    filed = filed_certificate(recipe)
+    differing = list(map(str, differing_numbers(recipe, filed.golden)))
+    _list(differing, "differing numbers, of the same responses")
+    spots = [f"{name}: {why}" for name, why in differing_studies(recipe, filed) if why]
+    _list(spots, "differing spot studies")
+    if not differing:
+        note_version(filed.golden)
+    changed = changed_since(filed_certificate(recipe))
+    if changed:
+        echo(f"The certificate does not hold: {changed}.")
+    elif not differing and not spots:
+        spot_studies = counted(len(filed.certificate.spots), "spot model")
+        echo(f"The certificate holds: the studies of {spot_studies} and every number of the golden file are the same.")
+    if changed or differing or spots:
+        raise click.exceptions.Exit(1)
+
+
+def _rewrite(recipe: Recipe) -> None:
+    path = golden_path(recipe)
+    changes = list(map(str, rewrite(recipe, path)))
+    _list(changes, "changed numbers, readings and questions")
+    if changes:
+        echo(f"Written: {path}. A certificate of the numbers before does not hold; make it again.")
+    else:
+        echo("No number has changed.")
+
+
+def _list(lines: Sequence[str], of: str) -> None:
+    if lines:
+        echo(f"{len(lines):,} {of}:")
+    for line in lines[:SHOWN]:
+        echo(f"  {line}")
+    if len(lines) > SHOWN:
+        echo(f"  and {len(lines) - SHOWN:,} more")
 
 
 def _make(recipe: Recipe, campaign: Campaign, journal: Journal, plan: Plan, jobs: int) -> None:

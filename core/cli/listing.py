@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import click
 from rich.table import Table
 
-from ..catalogue.certificates import find_certificates, present_code
+from ..catalogue.certificates import changed_since
+from ..catalogue.filed import find_filed
 from ..catalogue.needs import fit_of, ways_of
 from ..catalogue.registry import FILE_NAME, StudyEntry
 from ..catalogue.study import Catalogue
@@ -161,8 +162,8 @@ def _known(catalogue: Catalogue, name: str, entry: StudyEntry) -> str:
     """Return whether a study has a certificate, and of which date; whether it holds is told of a run."""
     if entry.calibration.none:
         return "none: no measure of bias"
-    for one in find_certificates(catalogue, name, entry.probe):
-        old = "" if present_code(catalogue, entry, one) == one.code else "older than the code: "
+    for filed in find_filed(catalogue, name, entry.probe):
+        one, old = filed.certificate, "numbers changed since: " if changed_since(filed) else ""
         if one.flaw:
             return f"{old}{one.made}, not certified, since {one.flaw}"
         names = ", ".join(group.null for group in one.failed)

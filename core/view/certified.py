@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ..calibration.page import draw, page
 from ..calibration.summary import verdict
 from ..catalogue.certificate_records import Certificate
-from ..catalogue.certificates import find_certificates
+from ..catalogue.filed import find_certificates
 from ..contracts.errors import UnknownNameError
 from ..report.figures import export
 from .answering import Pages, html

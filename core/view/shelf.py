@@ -16,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..catalogue.built import cache_folder
-from ..catalogue.digests import digest_of_module
+from ..catalogue.filed import find_golden, head_of
+from ..catalogue.origins import origin_of
 from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError, UsageError
 from ..contracts.version import VERSION
@@ -219,9 +220,16 @@ def _place(store: Store) -> str:
 
 
 def _reader(catalogue: Catalogue, run: RunRow) -> str:
-    """Return the digest of the code that reads a run's answers: a plugin may change without a new version."""
+    """Return the version of the probe that reads a run's answers, and the digest of its study's golden file.
+
+    The version of a probe of another package is that of its files: it may change without a new number.
+    """
     try:
-        probe = catalogue.plugins.load("probe", as_made(catalogue, manifest_of(run)).probe)
-        return digest_of_module(probe.__module__)
-    except (PrejudgeError, OSError, SyntaxError):
+        study = as_made(catalogue, manifest_of(run))
+        origin = origin_of(catalogue.plugins, "probe", study.probe)
+    except (PrejudgeError, OSError):
         return ""
+    golden = find_golden(catalogue, study.name, study.probe)
+    head = None if golden is None else head_of(golden)
+    version = VERSION if origin is None else f"{origin.version} {origin.sha256}"
+    return f"{version} {'' if head is None else head.digest}"

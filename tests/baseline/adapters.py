@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,17 +11,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from prejudge.core.calibration.replay import spoilt
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.abilities import OPERATIONS, Abilities
 from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
-from prejudge.core.contracts.canonical import decode_response, encode, encode_response, question_of
+from prejudge.core.contracts.canonical import decode_response, encode, encode_response
 from prejudge.core.contracts.errors import ModelError, PermanentError
-from prejudge.core.contracts.records import AnyRequest, AnyResponse, Classification, Drawing, Generation
-
-FAILURE = "the model of the baseline does not answer this"
-ODDITIES = 256
-"""Kinds of spoilt answers are ranges of a number below this, which follows from the question alone."""
+from prejudge.core.contracts.records import AnyRequest, AnyResponse, Drawing
 
 
 class AnyAdapter(ModelAdapter):
@@ -67,7 +63,7 @@ class Recorder(AnyAdapter):
         """Answer, spoil, and record."""
         self._behind.services = self.services
         answers = [
-            _spoilt(request, response) if self._options.odd else response
+            spoilt(request, response) if self._options.odd else response
             for request, response in zip(requests, await self._behind.answer(requests), strict=True)
         ]
         for request, response in zip(requests, answers, strict=True):
@@ -87,39 +83,6 @@ class Recorder(AnyAdapter):
     async def aclose(self) -> None:
         """Close the model behind."""
         await self._behind.aclose()
-
-
-def _spoilt(request: AnyRequest, response: AnyResponse | ModelError) -> AnyResponse | ModelError:
-    """Return the answer, or another in its place, as the digest of the question decides."""
-    kind = hashlib.sha256(encode(question_of(request))).digest()[0]
-    if kind < 6:
-        return PermanentError(FAILURE, code="baseline.failure")
-    if isinstance(response, Generation):
-        return _spoilt_text(kind, request.attempt, response)
-    if isinstance(response, Drawing) and kind < 16:
-        return Drawing(image=None, status="filtered")
-    if isinstance(response, Classification) and kind < 20:
-        share = 1 / len(response.probabilities)
-        return Classification(probabilities=dict.fromkeys(response.probabilities, share))
-    return response
-
-
-def _spoilt_text(kind: int, attempt: int, response: Generation) -> Generation:
-    if kind < 18:
-        return Generation(text="I'm sorry, but I can't help with that.", status="refused", finish_reason="stop")
-    if kind < 24:
-        return Generation(text=f"I'm sorry. {response.text}", status="refused", finish_reason="stop")
-    if kind < 30:
-        return Generation(text="", status="filtered", finish_reason="content_filter")
-    if kind < 40:
-        return Generation(text="It depends on many things.", finish_reason="stop")
-    if kind < 46:
-        return Generation(text="", finish_reason="length")
-    if kind < 60:
-        return Generation(text=f"**Answer:** {response.text.strip()}", finish_reason="stop")
-    if kind < 70 and attempt == 0:
-        return Generation(text="Hmm.", finish_reason="stop")
-    return response
 
 
 class RecordedOptions(Options, frozen=True, kw_only=True):

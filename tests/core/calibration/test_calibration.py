@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import math
 from collections import Counter
@@ -22,15 +23,16 @@ from prejudge.adapters.reference.items import tuples
 from prejudge.core.calibration.brief import Made
 from prejudge.core.calibration.by_command import differing
 from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
-from prejudge.core.calibration.certify import design_of, digests_of, options_of, present_certificate
+from prejudge.core.calibration.certify import data_digests, design_of, options_of, present_certificate
 from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
 from prejudge.core.calibration.page import page
 from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
 from prejudge.core.calibration.real import Trained, conduct_real, real_groups
 from prejudge.core.calibration.summary import short_verdict, verdict
 from prejudge.core.catalogue.certificate_records import Certificate, Group, Rate
-from prejudge.core.catalogue.certificates import confused, read_certificate, state_of
-from prejudge.core.catalogue.digests import FOLDER, digest_of_module
+from prejudge.core.catalogue.certificates import confused, state_of
+from prejudge.core.catalogue.filed import FOLDER, read_certificate
+from prejudge.core.catalogue.golden import SUFFIX, read_head
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.registry import TrainedDesign
 from prejudge.core.catalogue.study import Catalogue
@@ -63,7 +65,7 @@ def done(*numbers: Number, null: str = FAIR, strength: float = 0.0, seed: int = 
 def certificate(**changes: Any) -> Certificate:
     fields: dict[str, Any] = {
         **{"study": "s", "prejudge": "1", "made": "2026-01-01", "design": {"per_cell": 3}, "requests": 10},
-        **{"digests": {"probe p": "a"}, "gallery": {}, "meanings": {}, "planted": "strength", "groups": ()},
+        **{"numbers": {"stated": "a"}, "gallery": {}, "meanings": {}, "planted": "strength", "groups": ()},
     }
     return Certificate(**(fields | changes))
 
@@ -176,13 +178,13 @@ def test_a_number_that_does_not_follow_a_planted_bias_is_not_monotone() -> None:
 def test_nothing_is_certified_where_equal_answers_show_that_nothing_was_planted() -> None:
     blind = planted({0.0: 0.0, 0.25: 0.0, 0.5: 0.0, 2.0: 0.0}, spread=0.0)
     assert blind.is_unplanted(FAIR) and responses(blind, FAIR) == []
-    assert state_of(blind, {}, blind.code)[0] == "uncalibrated"
+    assert state_of(blind, {})[0] == "uncalibrated"
     for text in (verdict(blind), short_verdict(blind)):
         assert "nothing was planted" in text and "holds" not in text
     assert "monotone" not in page(blind) and "power" not in page(blind).partition("## Planted")[2]
     for means in ({0.0: 0.0, 0.25: 0.0, 0.5: 0.0, 2.0: 0.1}, {0.0: 0.0, 0.25: 0.0}, {0.0: 0.0}):
         other = planted(means, spread=0.0)
-        assert not other.flaw and state_of(other, {}, other.code)[0] == "certified", means
+        assert not other.flaw and state_of(other, {})[0] == "certified", means
     # Where a study is at its ceiling at all strengths, the answers that were recorded to change tell that one acted.
     full = replace(blind, groups=tuple(replace(one, changed=0.2 * bool(one.strength)) for one in blind.groups))
     assert not full.flaw
@@ -355,7 +357,7 @@ def test_a_study_in_memory_finds_what_the_run_of_a_user_finds(campaign: Campaign
 
 
 def test_a_record_is_taken_up_after_a_kill_and_refused_for_another_design(tmp_path: Path, campaign: Campaign) -> None:
-    path, opening = tmp_path / "deep" / "s.jsonl", campaign.opening({"probe p": "a"})
+    path, opening = tmp_path / "deep" / "s.jsonl", campaign.opening({"numbers": "a"})
     cells = cells_of([FAIR, "copying"], (0.5,), 2, 1)
     assert [(c.null, c.strength, c.studies) for c in cells] == [
         *((FAIR, 0.0, 2), ("copying", 0.0, 2)),
@@ -372,7 +374,7 @@ def test_a_record_is_taken_up_after_a_kill_and_refused_for_another_design(tmp_pa
     again.add(done(number(2.0), seed=1))
     assert path.read_bytes() == whole
     with raises_code(UsageError, "calibration.other"):
-        Journal(path, campaign.opening({"probe p": "b"}))
+        Journal(path, campaign.opening({"numbers": "b"}))
     path.write_text("no record\n")
     with raises_code(DataError, "data.syntax"):
         Journal(path, opening)
@@ -380,18 +382,17 @@ def test_a_record_is_taken_up_after_a_kill_and_refused_for_another_design(tmp_pa
 
 def test_a_certificate_says_when_it_no_longer_holds() -> None:
     options = {"per_cell": 3, "asking": "likelihood", "m.resamples": 99, "seed": 0}
-    held = certificate(digests={"probe p": "a", "data x.csv": "c"}, options=options, sizes=("per_cell",))
+    held = certificate(data={"x.csv": "c"}, options=options, sizes=("per_cell",))
 
-    def state(code: str = "a", data: str = "c", **changes: Any) -> str:
-        return state_of(held, options | changes, {"probe p": code}, [data])[0]
+    def state(changed: str = "", data: str = "c", **changes: Any) -> str:
+        return state_of(held, options | changes, changed, [data])[0]
 
     assert state() == state(seed=4) == "certified"
     assert state(per_cell=9) == state(**{"m.resamples": 999}) == "certified at another size"
-    why = state_of(held, options | {"per_cell": 9}, {"probe p": "a"}, ["c"])[1]
+    why = state_of(held, options | {"per_cell": 9}, "", ["c"])[1]
     assert "per cell" in why and "per_cell" not in why
     assert state(asking="generate", per_cell=9) == state(data="d") == "certified for other options"
-    assert state(code="b", asking="generate") == "older than the code"
-    assert state_of(held, options, {"probe p": "a", "metric m": "c"}, ["c"])[0] == "older than the code"
+    assert state(changed="why", asking="generate") == "numbers changed since"
 
 
 def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> None:
@@ -408,99 +409,14 @@ def test_what_a_design_cannot_tell_from_bias_is_read_from_its_certificate() -> N
     assert f"({100 * low:.1f} % to {100 * high:.1f} %)" in second
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "same"),
-    [
-        ("x = 1\n", "# why\nx  =  1", True),
-        ('def f():\n    "Old."\n    return 1\n', 'def f():\n    """New."""\n    return (1)\n', True),
-        ("x = 1\n", "x = 2\n", False),
-        ("x = 'a'\n", "x = u'a'\n", True),
-        ("x = a < b\n", "x = a > b\n", False),
-        ("x = M(1, label='A', meaning=f'{m}')\n", "x = M(1, label='B', meaning='m', direction='more')\n", True),
-        ("x = M(1, label=2)\n", "x = M(1, label=3)\n", False),
-        ("x = M(1, unit='%')\n", "x = M(1, unit='nats')\n", False),
-    ],
-)
-def test_a_digest_follows_what_code_says_and_not_how_it_is_written(
-    before: str, after: str, same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = []
-    digest_of_module.cache_clear()
-    for number, text in enumerate((before, after)):
-        package = tmp_path / f"own{number}"
-        (package / "certificates").mkdir(parents=True)
-        (package / "__init__.py").write_text("")
-        (package / "part.py").write_text("from .deep import x\n")
-        (package / "deep.py").write_text(text)
-        (package / "unused.py").write_text(f"x = {number}\n")
-        (package / "study.toml").write_text(f'probe = "p"\ntitle = "{number}"\n')
-        (package / "certificates" / "s.json").write_text(str(number))
-        monkeypatch.syspath_prepend(str(tmp_path))
-        found.append(digest_of_module(f"own{number}.part"))
-    assert (found[0] == found[1]) is same
-    (package / "words.csv").write_text("data")
-    digest_of_module.cache_clear()
-    assert digest_of_module("own1.part") != found[1]
-
-
-USED = """
-from .words import told
-from .words import half
-CAPTION = "A figure"
-def size(x): return half(x)
-def drawn(x): return told(x)
-class M:
-    measures = (size,)
-    def compute(self, rows): return [size(row) for row in rows] + self.examples(rows)
-    def examples(self, rows): return rows[:1]
-    def figures(self, found): return [drawn(CAPTION) for one in found]
-"""
-WORDS = """
-def told(x): return str(x)
-def half(x): return x / 2
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "same"),
-    [
-        ("A figure", "Another figure", True),
-        ("return told(x)", "return told(x) + told(x)", True),
-        ("return str(x)", "return repr(x)", True),
-        ("x / 2", "x / 3", False),
-        ("from .words import half", "from .charts import half", False),
-        ("rows[:1]", "rows[:2]", False),  # `compute` uses it
-        ("measures = (size,)", "measures = (drawn,)", False),
-        ("CAPTION =", "half.__doc__ = ''\nCAPTION =", False),
-    ],
-)
-def test_only_what_numbers_depend_on_is_digested(
-    old: str, new: str, same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert old in USED + WORDS
-    monkeypatch.syspath_prepend(str(tmp_path))
-    found = []
-    for change in (False, True):
-        package = tmp_path / f"changed{change}"
-        package.mkdir()
-        for name, text in (("__init__", ""), ("part", USED), ("words", WORDS), ("charts", WORDS)):
-            (package / f"{name}.py").write_text(text.replace(old, new) if change and name != "charts" else text)
-        digest_of_module.cache_clear()
-        found.append(digest_of_module(f"changed{change}.part"))
-    assert (found[0] == found[1]) is same
-
-
-def test_digests_follow_the_data_and_name_every_part(campaign: Campaign, tmp_path: Path) -> None:
-    own = digests_of(campaign)
-    assert set(own) == {"probe bistereo-tuples", "metric bistereo-tuples", "statistics"}
-    assert len(set(own.values())) == 3
+def test_the_digests_of_data_follow_the_files_that_options_name(tmp_path: Path) -> None:
     rows = "sent_more,sent_less,stereo_antistereo,bias_type\nOld men nap.,Young men nap.,stereo,age\n"
-    found = []
+    digests = []
     for text in (rows, rows.replace("nap", "rest")):
         (tmp_path / "pairs.csv").write_text(text)
         crows = Campaign(Catalogue.load(), "crows-pairs", {"data": str(tmp_path / "pairs.csv")}, load_gallery())
-        found.append(digests_of(crows))
-    assert {part for part in found[0] if found[0][part] != found[1][part]} == {"data pairs.csv"}
+        digests.append(data_digests(crows))
+    assert digests[0]["pairs.csv"] == hashlib.sha256(rows.encode()).hexdigest() != digests[1]["pairs.csv"]
 
 
 def test_the_short_way_to_a_headline_is_given_up_where_it_finds_something_else(campaign: Campaign) -> None:
@@ -675,13 +591,17 @@ def test_a_record_of_trained_models_of_another_design_is_refused(tmp_path: Path)
         Journal(tmp_path / "j.jsonl", other.opening({}))
 
 
+HEAD = read_head(ROOT / "probes" / "bistereo" / FOLDER / f"bistereo-tuples{SUFFIX}")
+
+
 @pytest.fixture
 def renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificate:
     """Return a certificate of the present code that the user has: that of the package, which may be older."""
     monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
     stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
     installed = read_certificate(ROOT / "probes" / "bistereo" / "certificates" / "bistereo-tuples.json")
-    present = {"digests": digests_of(stated), "design": design_of(stated), "options": options_of(stated)}
+    present = {"questions": HEAD.questions, "numbers": HEAD.cases, "data": data_digests(stated)}
+    present |= {"design": design_of(stated), "options": options_of(stated)}
     folder = tmp_path / "config" / FOLDER
     folder.mkdir(parents=True)
     (folder / "bistereo-tuples.json").write_bytes(msgspec.json.encode(replace(installed, **present)))
@@ -704,11 +624,10 @@ def test_trained_models_are_added_to_a_certificate_which_is_else_as_it_was(
 @pytest.mark.usefixtures("renewed")
 def test_a_certificate_of_another_design_or_code_gets_no_trained_models(campaign: Campaign) -> None:
     stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
-    digests = digests_of(stated)
-    assert present_certificate(stated, digests).study == "bistereo-tuples"
-    for own, code in ((campaign, digests), (stated, digests | {"statistics": "other"})):
+    assert present_certificate(stated, HEAD).study == "bistereo-tuples"
+    for own, head in ((campaign, HEAD), (stated, replace(HEAD, questions="other")), (stated, replace(HEAD, cases={}))):
         with raises_code(UsageError, "calibration.none"):
-            present_certificate(own, code)
+            present_certificate(own, head)
 
 
 def test_a_certificate_names_files_and_not_where_they_were(tmp_path: Path) -> None:

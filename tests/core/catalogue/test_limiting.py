@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from fakes import ask, fake_catalogue
 
 from prejudge.core.catalogue.certificate_records import Certificate
 from prejudge.core.catalogue.certificates import calibrated
+from prejudge.core.catalogue.filed import Filed
+from prejudge.core.catalogue.golden import STATED, Head
 from prejudge.core.catalogue.limiting import QUICK_TRIALS, Limit, draw_units, split_limit
 from prejudge.core.catalogue.registry import Limits, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options, Trial
 from prejudge.core.contracts.errors import UsageError
+from prejudge.core.contracts.version import VERSION
 from prejudge.testing import raises_code
 
 from ...command import call
@@ -175,15 +179,15 @@ def test_part_of_a_study_is_certified_at_another_size(monkeypatch):
         design={},
         options={"n": 100, "distinct": 1_000_000, "max_attempts": 1, "words": ("q",)},
         requests=100,
-        digests={},
+        numbers={STATED: "1"},
         gallery={},
         meanings={},
         planted="",
         groups=(),
     )
-    for known in ("find_certificates", "present_code"):
-        found = [made] if known == "find_certificates" else {}
-        monkeypatch.setattr(f"prejudge.core.catalogue.certificates.{known}", lambda *_, found=found: found)
+    head = Head(study="halves", prejudge=VERSION, questions="", cases=made.numbers)
+    filed = [Filed(made, Path("halves.golden.xz"), head)]
+    monkeypatch.setattr("prejudge.core.catalogue.certificates.find_filed", lambda *_: filed)
     assert calibrated(catalogue, part, options, {}).state == "certified at another size"
     whole = catalogue.study("halves", {}, {"n": 100})
     assert calibrated(catalogue, whole, options, {}).state == "certified"

@@ -15,7 +15,7 @@ from children import wait_for
 from hostile import HOSTILE
 from playwright.sync_api import expect
 
-from prejudge.core.catalogue.certificates import find_certificates
+from prejudge.core.catalogue.filed import find_certificates
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.catalogue.study import Catalogue

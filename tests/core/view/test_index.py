@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.annotation.levels import as_words
+from prejudge.core.catalogue.golden import Head
+from prejudge.core.catalogue.origins import Origin
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.scoring.score import score
@@ -114,8 +116,14 @@ def test_index_knows_its_store_and_reader(room, answered, store, tmp_path, monke
     with Store(str(name), writable=False) as same:
         assert Shelf(same, room.catalogue, room.cache).wait(run).folder == room.shelf.wait(run).folder
     before = room.shelf.wait(run).folder
-    monkeypatch.setattr(shelf, "digest_of_module", lambda _: "another reader")
-    assert Shelf(store, room.catalogue, room.cache).wait(run).folder != before
+    for part in ({"VERSION": "another"}, {"origin_of": lambda *_: Origin("p", "1", "p", "2")}, {"find_golden": Path}):
+        with monkeypatch.context() as patch:
+            for name, value in part.items():
+                patch.setattr(shelf, name, value if name != "find_golden" else lambda *_: Path("golden"))
+            patch.setattr(
+                shelf, "head_of", lambda _: Head(study="s", prejudge="0", questions="", cases={"stated": "1"})
+            )
+            assert Shelf(store, room.catalogue, room.cache).wait(run).folder != before, part
 
 
 @pytest.mark.parametrize(
