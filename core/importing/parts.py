@@ -49,7 +49,7 @@ class Part:
 
     def copied(self, chunks: Chunks) -> list[int | None]:
         """Copy the answers, and return the ids of their exchanges, None for a trial without one."""
-        proof = Proof(None, None)
+        proof = Proof(None)
         answered = ((place, sent, proof) for place, sent in enumerate(self._sent) if sent is not None)
         numbers = iter([number for _, here in chunks.exchanges(answered) for number in here])
         return [None if sent is None else next(numbers) for sent in self._sent]
