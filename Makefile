@@ -52,7 +52,7 @@ schema: $(VENV)/.dev
 
 # Every number that tests compare: prints those that differ. With REASON they are written anew, and CHANGELOG.md says why.
 numbers: $(VENV)/.dev
-	PREJUDGE_PLUGINS=none $(BIN)/python -m tests.numbers "$(REASON)"
+	PREJUDGE_PLUGINS=none $(BIN)/python -m tests.golden "$(REASON)"
 
 licences: $(VENV)/.dev
 	$(BIN)/python tests/licences.py

@@ -63,7 +63,7 @@ PLACES = {
     "slow": (
         "core/calibration/test_calibration.py",
         "core/calibration/test_golden.py",
-        "numbers/",
+        "golden/",
         "core/scoring/test_forecasts.py",
         "core/lab/converge/test_models.py",
         "core/annotation/test_correction.py::test_report_terminal",

@@ -21,6 +21,7 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.version import VERSION
 from prejudge.core.statistics import measures
 
+from . import __main__ as command
 from . import battery
 from .__main__ import CHANGELOG, add_line, golden_files, main
 
@@ -109,8 +110,8 @@ def test_a_changed_statistic_changes_its_own_part_of_the_battery(monkeypatch):
 
 
 def test_numbers_are_not_written_where_nobody_reads_them(monkeypatch, capsys):
-    monkeypatch.setattr("tests.numbers.__main__.changed_battery", lambda: iter(["Wilson: 1 -> 2"]))
-    monkeypatch.setattr("tests.numbers.__main__.golden_files", dict)
+    monkeypatch.setattr(command, "changed_battery", lambda: iter(["Wilson: 1 -> 2"]))
+    monkeypatch.setattr(command, "golden_files", dict)
     written = []
     monkeypatch.setattr(battery, "write", written.append)
     monkeypatch.setenv("CI", "true")
@@ -122,9 +123,9 @@ def test_numbers_are_not_written_where_nobody_reads_them(monkeypatch, capsys):
 def test_numbers_are_written_with_a_line_of_the_changelog(tmp_path: Path, monkeypatch):
     changelog = tmp_path / "CHANGELOG.md"
     changelog.write_text("# Changelog\n\nWords.\n\n## 0.1.0\n\n- First.\n", "utf-8")
-    monkeypatch.setattr("tests.numbers.__main__.changed_battery", lambda: iter(["Wilson: 1 -> 2"]))
-    monkeypatch.setattr("tests.numbers.__main__.golden_files", dict)
-    monkeypatch.setattr("tests.numbers.__main__.CHANGELOG", changelog)
+    monkeypatch.setattr(command, "changed_battery", lambda: iter(["Wilson: 1 -> 2"]))
+    monkeypatch.setattr(command, "golden_files", dict)
+    monkeypatch.setattr(command, "CHANGELOG", changelog)
     written = []
     monkeypatch.setattr(battery, "write", written.append)
     monkeypatch.delenv("CI", raising=False)

@@ -19,7 +19,7 @@ import polars as pl
 from prejudge import statistics
 from prejudge.core.catalogue.golden import digest_of, numbers_of, rounded
 from prejudge.core.contracts.estimates import Estimate
-from prejudge.core.statistics import components, intervals, labelled, matched, power, power_designs, ranks
+from prejudge.core.statistics import components, intervals, matched, power, power_designs, ranks
 from prejudge.core.statistics.clusters import spread, ways_of
 from prejudge.core.statistics.estimates import MarginOptions
 from prejudge.core.statistics.observations import missing_by_cell, unreadable_by
@@ -165,7 +165,7 @@ def _functions() -> Iterator[tuple[str, str, Any]]:
         yield "agreement", scale, statistics.agreement(ratings, scale, statistics.Resampling(RESAMPLES, 0))
     yield "adjusted p", "Benjamini", [statistics.adjust([0.01, 0.02, 0.03, 0.5], c) for c in ("bh", "by", "holm")]
     yield from _planned()
-    yield from _labels()
+    yield from _clusters()
 
 
 def _planned() -> Iterator[tuple[str, str, Any]]:
@@ -188,15 +188,7 @@ def _planned() -> Iterator[tuple[str, str, Any]]:
     yield "forecast", "sprays", components.forecast(values, crossing, crossing, (0.5, 0.9))
 
 
-def _labels() -> Iterator[tuple[str, str, Any]]:
-    parts = [labelled.Part(100, (12, 8)), labelled.Part(300, (3, 27)), labelled.Part(40, (0, 0))]
-    yield "labelled share", "three strata", labelled.joint_share(parts, 0, 0.95)
-    yield "corrected share", "two verdicts", labelled.corrected_share([parts[:2], parts[1:]], 0, 0, 0.95, random=True)
-    yield "agreement with labels", "three strata", labelled.agreement_rate(parts[:2], parts[1:], 0, 0.95)
-    yield "Rogan-Gladen", "a matrix", labelled.rogan_gladen(0.3, 500, (45, 50), (180, 200), 0.95)
-    height, weight = (np.array([row[side] for row in WOMEN], dtype=np.float64) for side in (0, 1))
-    strata, sizes, means = np.zeros(10, dtype=np.int64), np.array([80.0]), np.array([125.0])
-    yield "prediction-powered mean", "women", labelled.ppi_mean(height, weight, strata, sizes, means, 0.95)
+def _clusters() -> Iterator[tuple[str, str, Any]]:
     ways = ways_of({"one": np.arange(30) // 5, "two": np.arange(30) % 5}, np.arange(30) % 3)
     yield "spread of clusters", "two ways", spread(ways, np.full(3, 10.0), np.array([0.2, 0.5, 0.7]), 1.0, 0.95)
 
