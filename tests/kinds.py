@@ -33,7 +33,7 @@ PLACES = {
         "adapters/test_three_ways.py",
         "contracts/test_adapters.py",
         "contracts/test_doctor.py",
-        "core/catalogue/test_capabilities.py",
+        "core/catalogue/test_needs.py",
         "core/test_places.py",
         "test_studies.py",
         "test_ways_of_asking.py",
