@@ -145,8 +145,8 @@ def _verify(recipe: Recipe) -> None:
     if changed:
         echo(f"The certificate does not hold: {changed}.")
     elif not differing and not spots:
-        spot_studies = counted(len(filed.certificate.spots), "spot model")
-        echo(f"The certificate holds: the studies of {spot_studies} and every number of the golden file are the same.")
+        count = len(filed.certificate.spots)
+        echo(f"The certificate holds: {count:,} spot studies and every number of the golden file are the same.")
     if changed or differing or spots:
         raise click.exceptions.Exit(1)
 
