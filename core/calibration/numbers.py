@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,6 @@ from ..catalogue.filed import Filed, find_filed, find_golden
 from ..catalogue.golden import is_close, used_of_battery
 from ..contracts.errors import UsageError
 from ..contracts.version import VERSION
-from .campaign import Campaign
 from .certify import Recipe, design_of, digest_of_gallery
 from .golden import compute, stated_campaign
 from .golden_file import Difference, Golden, differences, digests_of, read, settle, write
@@ -126,10 +125,17 @@ def _unbound(golden: Golden) -> Iterator[Difference]:
             yield Difference(name, "head", "digest", named, digest)
 
 
-def differing_studies(recipe: Recipe, filed: Filed) -> Iterator[tuple[str, str]]:
-    """Make the spot studies of a certificate again, and yield the name of each with how it differs, if it does."""
-    campaign: Campaign = recipe.campaign()
+def differing_studies(recipe: Recipe, filed: Filed, nulls: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Make the spot studies of a certificate again, and yield the name of each with how it differs, if it does.
+
+    Args:
+        recipe: with the whole gallery, of which those models count that the certificate has.
+        filed: the certificate.
+        nulls: the models of the gallery whose studies are made; all of them if none is named.
+    """
+    gallery = {name: null for name, null in recipe.gallery.items() if name in filed.certificate.gallery}
+    campaign = msgspec.structs.replace(recipe, gallery=gallery).campaign()
     if filed.certificate.gallery_digest != digest_of_gallery(campaign):
         yield "gallery", "its models are others than those of the certificate"
-    for spot, why in differing_spots(campaign, filed.certificate):
+    for spot, why in differing_spots(campaign, filed.certificate, nulls):
         yield f"{spot.null}, model {spot.seed}", why

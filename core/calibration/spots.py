@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..catalogue.certificate_records import Certificate, Spot, SpotNumber
 from ..catalogue.golden import is_close, rounded
@@ -15,9 +15,11 @@ def spots_of(campaign: Campaign, journal: Journal) -> tuple[Spot, ...]:
     return tuple(_spot(done) for done in studies if done is not None)
 
 
-def differing_spots(campaign: Campaign, certificate: Certificate) -> Iterator[tuple[Spot, str]]:
+def differing_spots(campaign: Campaign, certificate: Certificate, nulls: Sequence[str]) -> Iterator[tuple[Spot, str]]:
     """Make the spot studies of a certificate again, and yield each with how it differs; empty: it does not."""
     for spot in certificate.spots:
+        if nulls and spot.null not in nulls:
+            continue
         if spot.null not in campaign.gallery:
             yield spot, "the gallery has no such model"
             continue

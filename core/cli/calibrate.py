@@ -103,7 +103,8 @@ def calibrate(
     """
     recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
     if verify or numbers:
-        _verify(recipe) if verify else _rewrite(recipe)
+        every = msgspec.structs.replace(recipe, gallery=load_gallery(gallery))
+        _verify(every, nulls) if verify else _rewrite(every)
         return
     campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)
     golden = present_golden(recipe)
@@ -133,11 +134,12 @@ def calibrate(
     echo(f"Written: {folder / name}.json, .md, .svg and {SUFFIX}")
 
 
-def _verify(recipe: Recipe) -> None:
+def _verify(recipe: Recipe, nulls: Sequence[str]) -> None:
     filed = filed_certificate(recipe)
     differing = list(map(str, differing_numbers(recipe, filed.golden)))
     _list(differing, "differing numbers, of the same responses")
-    spots = [f"{name}: {why}" for name, why in differing_studies(recipe, filed) if why]
+    studies = list(differing_studies(recipe, filed, nulls))
+    spots = [f"{name}: {why}" for name, why in studies if why]
     _list(spots, "differing spot studies")
     if not differing:
         note_version(filed.golden)
@@ -145,8 +147,8 @@ def _verify(recipe: Recipe) -> None:
     if changed:
         echo(f"The certificate does not hold: {changed}.")
     elif not differing and not spots:
-        spot_studies = counted(len(filed.certificate.spots), "spot model")
-        echo(f"The certificate holds: the studies of {spot_studies} and every number of the golden file are the same.")
+        count = len(studies)
+        echo(f"The certificate holds: {count:,} spot studies and every number of the golden file are the same.")
     if changed or differing or spots:
         raise click.exceptions.Exit(1)
 
@@ -154,7 +156,8 @@ def _verify(recipe: Recipe) -> None:
 def _rewrite(recipe: Recipe) -> None:
     path = golden_path(recipe)
     changes = list(map(str, rewrite(recipe, path)))
-    _list(changes, "changed numbers, readings and questions")
+    for change in changes:
+        echo(change)
     if changes:
         echo(f"Written: {path}. A certificate of the numbers before does not hold; make it again.")
     else:
