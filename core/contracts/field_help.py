@@ -30,7 +30,7 @@ def describe(thing: T) -> T:
 
     `help` shows the docstring of a class and not the texts below its fields, so they are added to the docstring.
     """
-    classes = [thing] if inspect.isclass(thing) else []
+    classes: list[type] = [thing] if inspect.isclass(thing) else []
     if isinstance(thing, ModuleType):
         classes = [kind for kind in vars(thing).values() if inspect.isclass(kind) and kind.__module__ == thing.__name__]
     for kind in classes:
