@@ -3,8 +3,8 @@
 # read them here. A verb that asks models has a twin that is awaited: `arun` for `run`.
 
 # Ask models
-from .core.api.asking import run as run
-from .core.api.asking import arun as arun
+from .core.api.running import run as run
+from .core.api.running import arun as arun
 from .core.api.asking import vary as vary
 from .core.api.asking import avary as avary
 from .core.api.asking import decide as decide

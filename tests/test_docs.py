@@ -78,7 +78,7 @@ def variance_of_a_run(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch
     run = prejudge.run("bistereo-pairs", "simulated-biased", **small)
     names: dict[str, Any] = {"prejudge": prejudge}
     exec(compile(block.text.replace("RUN", run.name), name_of(block.page), "exec"), names)
-    assert names["found"].components.height and names["found"].designs.height
+    assert names["found"].estimates.height and names["found"].designs.height
 
 
 def tables_of_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,13 +261,16 @@ def test_sql_of_the_pages_runs(block, tmp_path):
 
 def test_every_block_is_of_a_kind_that_is_tested():
     shown = [block for page in PAGES for block in blocks_of(page)]
-    kinds = {*SHELL, "python", "py", "toml", "sql", "csv", "text", "yaml", "console"}
+    kinds = {*SHELL, "python", "py", "toml", "sql", "csv", "text", "yaml", "console", "pycon"}
     assert {block.language for block in shown} <= kinds
     # Signatures, which are no programs; test_reference_pages.py holds them to the code.
     assert {name_of(block.page) for block in shown if block.language == "py"} == {"docs/reference/api.md"}
+    # Examples of docstrings, which test_door.py runs.
+    assert {name_of(block.page) for block in shown if block.language == "pycon"} == {"docs/reference/api.md"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
-    # What a command of the page before it printed, in part; what is signed, which test_signatures.py checks.
-    printed = {"docs/plugins.md", "docs/measurement.md", "docs/store.md"}
+    # What a command of the page before it printed, in part; what is signed, which test_signatures.py gives to
+    # ssh-keygen; the floors, which test_reference_pages.py holds to the import contract.
+    printed = {"docs/plugins.md", "docs/measurement.md", "docs/store.md", "docs/design/house.md"}
     assert {name_of(block.page) for block in shown if block.language == "text"} <= printed
     # Typed on several machines; tests/core/workers/test_ray.py joins a cluster by its address on one.
     assert {name_of(block.page) for block in shown if block.language == "console"} <= {"docs/guides/workers.md"}

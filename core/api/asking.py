@@ -1,4 +1,4 @@
-"""The verbs that ask models: run, vary, decide and converge, each also to be awaited."""
+"""The verbs that ask more than one run, or until a policy is decided: vary, decide and converge."""
 
 from __future__ import annotations
 
@@ -24,47 +24,12 @@ from ..lab.converge import Case, cases_of, write_convergence
 from ..lab.converge import converge as judge_methods
 from ..lab.converge.cases import OF_THE_METHOD
 from ..lab.converge.result import ConvergenceResult
-from ..report.results import Run
+from ..scoring.score import score as score_run
 from ..store import Store
 from .blocking import blocking
-from .scoring import scored_run
+from .running import reported
 from .settings import Settings
 from .studies import resolve, roles_of
-
-
-async def arun(
-    study: str, model: str | Mapping[str, str] | None = None, settings: Settings | None = None, **options: Any
-) -> Run:
-    """Run a study on a model, score it, and write its report.
-
-    Every answer is stored before it counts, and a stored answer is not asked for again. `run` blocks, also in a
-    notebook; `arun` is awaited.
-
-    Args:
-        study: a study's name, such as `bistereo-pairs`, or a study file.
-        model: the model of the role `subject`, or a model per role.
-        settings: paths, cache mode, budget.
-        options: options of the probe, such as `per_cell=60`.
-
-    Returns:
-        The run: `.conclusion`, `.estimates`, `.observations`, `.report`, `.plot()`.
-
-    Raises:
-        UsageError: an error that the user can fix, such as an unknown name, a spent budget or a run that was halted.
-            All answers are stored, and the same call continues.
-
-    Example:
-        >>> import prejudge
-        >>> result = await prejudge.arun("bistereo-pairs", "simulated-biased", per_cell=2, axes=["height"])
-        >>> result.estimates.filter(metric="favouritism").height
-        6
-    """
-    settings = settings or Settings()
-    catalogue = Catalogue.load(settings.registry)
-    resolved = resolve(catalogue, study, model, options)
-    with Store(settings.store, later=True) as store:
-        name = await execute(catalogue, resolved, store, settings.run_options, settings.progress)
-        return scored_run(catalogue, store, name, settings)
 
 
 async def avary(
@@ -109,7 +74,7 @@ async def avary(
         await ensure_accepted(catalogue, studies, store, settings.run_options, budget)
         for variant in studies:
             name = await execute(catalogue, variant, store, settings.run_options, settings.progress, budget.budget())
-            names.append(scored_run(catalogue, store, name, settings).name)
+            names.append(reported(score_run(catalogue, store, name), store, settings).name)
         comparison = compare_scores(catalogue, score_all(catalogue, store, names), CompareOptions(all_pairs=True))
     return ComparisonResult(comparison, report=write_comparison(comparison, Path(settings.runs)))
 
@@ -160,7 +125,7 @@ async def adecide(
     asking = msgspec.structs.replace(settings.run_options, decider=Deciding(catalogue, resolved, rules))
     with Store(settings.store, later=True) as store:
         name = await execute(catalogue, resolved, store, asking, settings.progress)
-        result = scored_run(catalogue, store, name, settings)
+        result = reported(score_run(catalogue, store, name), store, settings)
     verdicts = judge(result.scores, rules, followed=followed_in(result.scores, rules))
     return DecisionResult(result, tuple(verdicts), report=result.report)
 
@@ -233,7 +198,6 @@ async def _ask(catalogue: Catalogue, cases: list[Case], store: Store, settings: 
     return names
 
 
-run = blocking(arun)
 vary = blocking(avary)
 decide = blocking(adecide)
 converge = blocking(aconverge)

@@ -70,7 +70,7 @@ def plan(
 
     Example:
         >>> import prejudge
-        >>> stage, = prejudge.plan("bistereo-pairs", per_cell=2, axes=["height"])
+        >>> (stage,) = prejudge.plan("bistereo-pairs", per_cell=2, axes=["height"])
         >>> stage.units, stage.requests
         (12, 24)
     """

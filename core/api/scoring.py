@@ -9,7 +9,6 @@ from typing import Any
 from ..annotation import corrected_run
 from ..annotation.samples import Sample
 from ..catalogue.study import Catalogue
-from ..report.output import write_output
 from ..report.results import Run, scores_in_folder
 from ..scoring.score import score as score_run
 from ..scoring.score import score_published
@@ -17,6 +16,7 @@ from ..store import Store, get_run
 from ..view.room import Room
 from ..view.sampling import Wanted
 from ..view.sampling import draw_sample as draw
+from .running import reported
 from .settings import Settings
 from .studies import resolve
 
@@ -43,7 +43,8 @@ def score(name: str = "latest", settings: Settings | None = None, assignments: M
     """
     settings = settings or Settings()
     with Store(settings.store, writable=False) as store:
-        return scored_run(Catalogue.load(settings.registry), store, name, settings, assignments)
+        scores = score_run(Catalogue.load(settings.registry), store, name, assignments)
+        return reported(scores, store, settings)
 
 
 def load(
@@ -105,7 +106,7 @@ def import_scores(study: str, path: str, settings: Settings | None = None, **opt
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
     scores = score_published(catalogue, resolve(catalogue, study, None, options), path)
-    return Run(scores, report=write_output(scores, None, Path(settings.runs)))
+    return reported(scores, None, settings)
 
 
 def corrected(
@@ -148,8 +149,7 @@ def corrected(
     catalogue = Catalogue.load(settings.registry)
     with Store(settings.store, writable=False) as store:
         scores = run.scores if isinstance(run, Run) else score_run(catalogue, store, run)
-        result = corrected_run(catalogue, scores, folder, matrix, outcome)
-        return Run(result, report=write_output(result, store, Path(settings.runs), settings.leave_out))
+        return reported(corrected_run(catalogue, scores, folder, matrix, outcome), store, settings)
 
 
 def draw_sample(
@@ -197,15 +197,3 @@ def draw_sample(
     with Store(settings.store, writable=False) as store:
         room = Room(store, Catalogue.load(settings.registry), Path(settings.runs))
         return draw(room, get_run(store, run), Path(samples), wanted)
-
-
-def scored_run(
-    catalogue: Catalogue, store: Store, name: str, settings: Settings, assignments: Mapping[str, Any] | None = None
-) -> Run:
-    """Score a run of an open store, and write its report.
-
-    Raises:
-        UsageError: there is no such run or option.
-    """
-    scores = score_run(catalogue, store, name, assignments)
-    return Run(scores, report=write_output(scores, store, Path(settings.runs), settings.leave_out))

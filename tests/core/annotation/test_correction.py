@@ -34,7 +34,7 @@ def settings(tmp_path_factory):
 def runs(settings):
     """Return a run of single answers and one of pairs; reports are written by the commands only."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.running.write_output", lambda *_: None)
         yield {
             "subtle": prejudge.run("subtle-sai", "simulated-biased", settings, per_cell=8),
             "nli": prejudge.run("bistereo-nli", "simulated-biased", settings, per_cell=12),

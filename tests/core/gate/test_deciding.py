@@ -49,7 +49,7 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
-    monkeypatch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
+    monkeypatch.setattr("prejudge.core.api.running.write_output", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def benchmark():
 @pytest.fixture(scope="module")
 def failed(settings):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.running.write_output", lambda *_: None)
         return prejudge.decide("bistereo-pairs", "strong", FAIL, settings, **SMALL)
 
 

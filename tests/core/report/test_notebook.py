@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import msgspec
+import polars as pl
 import pytest
 from fakes import MeanLength
 from hostile import HOSTILE
@@ -81,3 +82,44 @@ def test_estimates_become_a_pandas_frame(run):
     pytest.importorskip("pyarrow", reason="needs the extra pandas")
     frame = run.estimates.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and frame["value"].tolist() == run.estimates["value"].to_list()
+
+
+class Shown(prejudge.Result, frozen=True):
+    """A result with these texts, and as many rows."""
+
+    text: str
+    rows: int = 1
+
+    @property
+    def title(self):
+        return self.text
+
+    @property
+    def conclusion(self):
+        return self.text
+
+    @property
+    def estimates(self):
+        text = self.text.encode("utf-8", "replace").decode()  # a frame holds no lone surrogate
+        return pl.DataFrame({text: [text] * self.rows, "keys": [[text]] * self.rows, "n": [None] * self.rows})
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_of_any_result_is_inert(text):
+    page = Read(Shown(text)._repr_html_())
+    assert page.tags <= TAGS and not page.attributes and not page.open
+    page.all.encode()
+
+
+def test_any_result_hides_its_estimates_and_counts_those_that_are_cut():
+    page = Read(Shown("lean", 250, report="runs/report.html")._repr_html_())
+    assert "Estimates (250" in page.seen and "keys" in page.all and "keys" not in page.seen
+    assert page.all.count("lean") == 2 + 1 + 2 * 100
+    assert "Report: runs/report.html" in page.seen
+
+
+def test_any_result_is_printed_as_its_title_conclusion_and_report():
+    assert repr(Shown("lean")) == "lean\nlean"
+    assert repr(Shown("lean", report="a.html")) == "lean\nlean\nReport: a.html"
+    with pytest.raises(prejudge.errors.UsageError):
+        Shown("lean").plot("none")

@@ -33,7 +33,7 @@ def settings(tmp_path_factory):
     (place / "registry.toml").write_text(PLANTED)
     made = prejudge.Settings(store=str(place / "p.db"), runs=str(place / "runs"), registry=str(place / "registry.toml"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.running.write_output", lambda *_: None)
         prejudge.run("bistereo-pairs", "leaning", made, **SMALL)
     return made
 

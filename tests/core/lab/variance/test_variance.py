@@ -40,7 +40,7 @@ def runs(tmp_path_factory):
         store=str(place / "p.db"), runs=str(place / "runs"), registry=str(place / "registry.toml")
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prejudge.core.api.scoring.write_output", lambda *_: None)
+        patch.setattr("prejudge.core.api.running.write_output", lambda *_: None)
         asked = [("bistereo-pairs", "leaning", SMALL), ("bistereo-pairs", "other", SMALL)]
         asked += [("bistereo-pairs", "leaning", SMALL | {"seed": 7}), ("subtle-sai", "simulated-fair", {"per_cell": 3})]
         return settings, [prejudge.run(study, model, settings, **options).name for study, model, options in asked]
