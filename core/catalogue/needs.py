@@ -72,7 +72,7 @@ def _unable(catalogue: Catalogue, study: Study, model: str, need: Need, why: str
     options = [f"--set {name}={value}" for name, value in catalogue.proposals(study)]
     with_options = f" It can with {' or '.join(options)}." if options else ""
     return UnsupportedOperationError(
-        f"study {study.name!r} needs {need}, which model {model!r} cannot do. {why}{with_options} "
+        f"study {study.name!r} needs {need}, which model {model!r} cannot do: {why}{with_options} "
         f"Models that can: {', '.join(able) or 'none in the registry'}.",
         code="study.operation",
         able=able,

@@ -73,16 +73,16 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
         """Return why a model cannot do what is needed, in a sentence; empty if it can."""
         if need.operation not in self.operations:
             able = ", ".join(sorted(self.operations)) or "nothing"
-            return self.reasons.get(need.operation) or f"Its adapter cannot do {need.operation!r}; it can do: {able}."
+            return self.reasons.get(need.operation) or f"its adapter cannot do {need.operation!r}; it can do: {able}."
         if need.images and not self.images:
-            return self.reasons.get(IMAGES) or "It reads text only."
+            return self.reasons.get(IMAGES) or "it reads text only."
         if unsupported := sorted(need.fields - self.fields):
             return self._refused(unsupported)
         return ""
 
     def _refused(self, fields: Iterable[str]) -> str:
         reasons = [self.reasons[name] for name in fields if name in self.reasons]
-        return " ".join(reasons) or f"It cannot honour {', '.join(fields)}. Ask without, or take a model that can."
+        return " ".join(reasons) or f"it cannot honour {', '.join(fields)}. Ask without, or take a model that can."
 
 
 def need_of(request: Request) -> Need:
