@@ -133,8 +133,8 @@ class Stage(ABC):
         ...             yield prejudge.Trial(side, {"side": side}, request)
         ...     def read(self, factors, response):
         ...         return {"log_probability": response.log_probability}
-        >>> Sentences().count({})
-        2
+        >>> [trial.id for trial in Sentences().trials({})]
+        ['she', 'he']
     """
 
     name: ClassVar[str] = "main"
