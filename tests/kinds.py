@@ -25,6 +25,7 @@ PLACES = {
         "adapters/hf/",
         "adapters/llamacpp/",
         "adapters/vllm/",
+        "test_bench_quick.py",
         "test_gpu_benchmark.py",
         "adapters/test_vllm_on_gpu.py",
         "adapters/reference/",
