@@ -201,12 +201,12 @@ class ModelAdapter(ABC):
     """The provider's batch interface; None: it has none, and every request is a call of its own."""
     services: Services = Services()
     """Services of a run, set before the first request."""
-    _record: Any = None
+    __options: Any = None
 
     def __new__(cls, options: Any = None, *args: Any, **named: Any) -> Self:
         """Remember the options, of which `abilities` of the instance depend."""
         adapter = super().__new__(cls)
-        adapter._record = options
+        adapter.__options = options
         return adapter
 
     @classmethod
@@ -263,7 +263,7 @@ class ModelAdapter(ABC):
 
     @cached_property
     def _abilities(self) -> Abilities:
-        return self.abilities(self._record)
+        return self.abilities(self.__options)
 
     async def _perform(self, operation: str, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
         perform: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
