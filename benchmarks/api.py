@@ -34,8 +34,8 @@ from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts import Options, Probe, Stage, Trial
-from prejudge.core.contracts.adapter import Remark
+from prejudge.core.contracts import LargeStage, Options, Probe, Stage, Trial
+from prejudge.core.contracts.adapter import Remark, answer_one
 from prejudge.core.contracts.records import (
     AnyResponse,
     Generate,
@@ -49,9 +49,6 @@ from prejudge.core.contracts.records import (
 )
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, statistics
-
-from ..core.contracts import LargeStage
-from ..core.contracts.adapter import answer_one
 
 CONNECTIONS = 64
 KEY = "none"

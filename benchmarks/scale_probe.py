@@ -13,11 +13,9 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from prejudge.core.contracts import Metric, Options, Probe, Stage, Trial, Unreadable
+from prejudge.core.contracts import Counting, LargeStage, Metric, Options, Probe, Stage, Trial, Unreadable
 from prejudge.core.contracts.estimates import Estimate, SignificanceTest
 from prejudge.core.contracts.records import AnyResponse, Generate, Generation, Image, Message, Sampling, Scalar, Text
-
-from ..core.contracts import Counting, LargeStage
 
 SCENARIOS, ORDERS, SEEDS = 91, 4, 3
 VARIANTS, GROUPS = ("original", "filtered"), ("first", "second", "third")

@@ -16,6 +16,7 @@ from prejudge.core.answer import answer_of
 from prejudge.core.answer.replies import questions_over
 from prejudge.core.catalogue.study import SUBJECT, Catalogue
 from prejudge.core.contracts.options import choices_of
+from prejudge.core.contracts.probe import stage_need
 from prejudge.core.contracts.sizes import State
 from prejudge.core.scoring.score import Scores, score
 from prejudge.core.store import Store
@@ -60,7 +61,7 @@ def biased(study: str, options: dict[str, Any], roles: dict[str, str]) -> str:
     """Return a trained biased model that can be asked with these options."""
     for model in (*(name for name, bias in STUDIES[study].calibration.real.items() if bias), *MODELS):
         stages = CATALOGUE.instrument(CATALOGUE.study(study, {SUBJECT: model} | roles, options)).stages()
-        if all(CATALOGUE.fits(model, stage) for stage in stages if stage.role == SUBJECT):
+        if all(CATALOGUE.is_suited(model, stage_need(stage)) for stage in stages if stage.role == SUBJECT):
             return model
     raise AssertionError(f"no biased model answers {study} with {options}")
 

@@ -69,9 +69,11 @@ def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions)
     if known.spread is None or shape.clusters < 2:
         note = FEW_CLUSTERS if shape.clusters < 2 else known.words
         return Planned(design=None, test="t of clusters", note=note)
-    if few := _too_few(units, tried):
+    few = _too_few(units, tried)
+    # A stated correlation is what the pilot cannot tell.
+    if few and stated.icc is None:
         return Planned(design=None, test="t of clusters", note=few)
-    if found := _forecasts(units, tried):
+    if not few and (found := _forecasts(units, tried)):
         design, *ends = (_means_design(shape, precision) for precision in found)
         return Planned(design=design, test="t of clusters", note=known.words, ends=(ends[0], ends[1]))
     design = Design(

@@ -65,19 +65,24 @@ CASES = [
     ("bistereo-nli", *NLI, "simulated-biased", {"per_cell": 600}),
 ]
 """Parts that forecast; docs/statistics.md has more of them."""
-MODELS = (900, 901, 902)
-"""Seeds of models, which say how single words, templates and people are answered about: a pilot is of one of them."""
+FIRST_MODEL = 900
+"""Seed of the first model. Seeds say how single words, templates and people are answered about, so that one model
+differs from another by up to a half: each pilot of a small study is of a model of its own."""
+OF_LARGE_STUDIES = 3
+"""Models of a study whose whole run takes long."""
 
 
 @pytest.mark.parametrize(("study", "metric", "measures", "name", "part"), CASES)
 def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_of_their_models_find(study, metric, measures, name, part):
     quick = {f"{metric}.resamples": 99}
-    whole = {seed: asked(study, metric, name, seed, **quick) for seed in MODELS}
+    models = range(FIRST_MODEL, FIRST_MODEL + (OF_LARGE_STUDIES if metric == "bistereo-nli" else PILOTS))
+    whole = {seed: asked(study, metric, name, seed, **quick) for seed in models}
     ratios = {measure: [] for measure in measures}
     inside = 0
     for pilot_seed in range(PILOTS):
-        planned, finds = whole[MODELS[pilot_seed % len(MODELS)]]
-        pilot, _ = asked(study, metric, name, MODELS[pilot_seed % len(MODELS)], seed=2000 + pilot_seed, **quick, **part)
+        model_seed = models[pilot_seed % len(models)]
+        planned, finds = whole[model_seed]
+        pilot, _ = asked(study, metric, name, model_seed, seed=2000 + pilot_seed, **quick, **part)
         effects = forecast_by(pilot, planned)
         for measure in measures:
             truth = found_by(finds[measure])
@@ -86,7 +91,8 @@ def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_of_their_models_fin
     for found in ratios.values():
         assert 1 / 1.15 <= np.median(found) <= 1.15
         assert np.mean([1 / 1.5 <= ratio <= 1.5 for ratio in found]) >= 0.8
-    assert inside >= 0.7 * PILOTS * len(measures)
+    # Of `subtle-sai` the range holds too little: docs/statistics.md says so.
+    assert inside >= (0.6 if study == "subtle-sai" else 0.8) * PILOTS * len(measures)
 
 
 def forecast_by(pilot, planned):

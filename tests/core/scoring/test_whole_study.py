@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import polars as pl
 import pytest
 
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.scoring import planned_units
 from prejudge.core.scoring.planned_units import planned_design
-from prejudge.core.scoring.whole_study import WholeStudy, whole_study
+from prejudge.core.scoring.whole_study import whole_study
 
 
 @pytest.mark.parametrize("name", ["bistereo-nli", "attractiveness", "subtle-sai", "dora-t2t"])
@@ -25,19 +24,9 @@ def test_whole_study_has_no_limit_and_nothing_that_a_limit_sets(name):
         assert len(catalogue.whole(catalogue.study(name, {}, {"seeds": [0]})).options) == len(whole.options) + 1
 
 
-def test_levels_are_counted_in_the_part_and_in_the_whole():
-    every = pl.DataFrame([{"axis": axis, "face": f"{axis} {i}"} for axis in ("height", "skin") for i in range(10)])
-    whole = WholeStudy((), SimpleNamespace(asked=every.filter(pl.col("face").str.ends_with("1"))), 20)
-    vars(whole)["design"] = SimpleNamespace(factors=every)
-    assert whole.levels("face", {}) == (2, 20)
-    assert whole.levels("face", {"axis": "skin"}) == (1, 10)
-    assert whole.levels("face", {"by": "filter"}) == (2, 20)
-    assert whole.levels("word", {}) is None
-
-
 @pytest.mark.parametrize(("planned", "recorded", "is_part"), [(12, 12, False), (12, 7, True), (30, 12, True)])
 def test_run_is_of_the_whole_study_where_every_trial_of_it_is_recorded(planned, recorded, is_part):
-    stage = SimpleNamespace(name="main", count=lambda _: planned)
+    stage = SimpleNamespace(name="main", trials=lambda _: iter(range(planned)))
     instrument = SimpleNamespace(stages=lambda: [stage])
     catalogue = SimpleNamespace(whole=lambda study: study, instrument=lambda _: instrument)
     record = SimpleNamespace(planned=recorded)

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from fakes import FakeModel, text_of
 
+from prejudge.core.contracts import StageRules
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
@@ -35,7 +36,7 @@ def elsewhere(tmp_path):
 
 @pytest.fixture(autouse=True)
 def asks_refusals_again(monkeypatch):
-    monkeypatch.setattr("fakes.CountStage.asks_again", ("unreadable", "refused"))
+    monkeypatch.setattr("fakes.CountStage.rules", StageRules(again=("unreadable", "refused")))
 
 
 def answer_at_last(*earlier):

@@ -235,7 +235,7 @@ def test_name_that_leaves_the_folder_is_refused(bundle, elsewhere, tmp_path):
 def test_newer_format_is_refused(bundle, elsewhere, tmp_path):
     content = members(bundle)
     content["bundle.json"] = content["bundle.json"].replace(b'"format": 1', b'"format": 2')
-    refused(elsewhere, write(tmp_path / "t.zip", content), "bundle.format", "3", "2", "pip install")
+    refused(elsewhere, write(tmp_path / "t.zip", content), "bundle.format", "2", "1", "pip install")
 
 
 def test_image_that_is_not_its_name_is_refused(bundle, elsewhere, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from prejudge.adapters.hf.classifier.scorer import ClassifierScorer
 from prejudge.adapters.shared import torch as _torch
 from prejudge.core.contracts.adapter import answer_one
-from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError
+from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, UnsupportedOperationError
 from prejudge.core.contracts.installing import install_line
 from prejudge.testing import raises_code
 
@@ -71,7 +71,7 @@ def test_missing_head_is_an_error(copied):
 
     AutoModel.from_pretrained(copied).save_pretrained(copied)
     change(copied, architectures=["BertForSequenceClassification"])
-    with raises_code(ModelLoadError, "model.weights-missing", "classifier"):
+    with raises_code(UnsupportedOperationError, "model.operation", "no weights of a head"):
         ask(copied, SINGLES[:1])
 
 
