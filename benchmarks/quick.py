@@ -77,10 +77,10 @@ def store_ratios() -> Iterator[Ratio]:
         first, again, score, verify = (measure(words[0], words, folder).cpu for words in commands)
         scale.prepare_floor(folder)
         bare = {name: seconds_of(way, folder) for name, way in BARE.items()}
-    yield Ratio("run", first, bare["write"], 15)
-    yield Ratio("run from the store", again, bare["lookup"], 10)
+    yield Ratio("run", first, bare["write"], 18)
+    yield Ratio("run from the store", again, bare["lookup"], 11)
     yield Ratio("score", score, bare["score"], 12)
-    yield Ratio("cache verify", verify, bare["verify"], 18)
+    yield Ratio("cache verify", verify, bare["verify"], 22)
 
 
 def bare_write(folder: Path) -> None:
@@ -177,7 +177,7 @@ def endpoint_ratios() -> Iterator[Ratio]:
     finally:
         server.terminate()
         server.join()
-    yield Ratio("endpoint", cpu["adapter"], cpu["aiohttp"], 3.8)
+    yield Ratio("endpoint", cpu["adapter"], cpu["aiohttp"], 4.4)
 
 
 def llama_ratios() -> Iterator[Ratio]:
