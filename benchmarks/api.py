@@ -157,8 +157,8 @@ class Ready(OpenAIApi):
     async def generate(self, request: Generate) -> Generation:
         """Answer with the question."""
         await asyncio.sleep(0)
-        if self.note is not None:
-            self.note(Remark(model="tiny", fingerprint="fp_1"))
+        if self.services.note is not None:
+            self.services.note(Remark(model="tiny", fingerprint="fp_1"))
         part = request.messages[-1].parts[0]
         assert isinstance(part, Text)
         usage = Usage(input_tokens=40, output_tokens=12)
