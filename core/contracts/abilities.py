@@ -76,9 +76,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
             return self.reasons.get(need.operation) or f"its adapter cannot do {need.operation!r}; it can do: {able}."
         if need.images and not self.images:
             return self.reasons.get(IMAGES) or "it reads text only."
-        if unsupported := sorted(need.fields - self.fields):
-            return self._refused(unsupported)
-        return ""
+        return "" if need.fields <= self.fields else self._refused(sorted(need.fields - self.fields))
 
     def _refused(self, fields: Iterable[str]) -> str:
         reasons = [self.reasons[name] for name in fields if name in self.reasons]

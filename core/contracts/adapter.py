@@ -279,7 +279,7 @@ def abilities_of(adapter: ModelAdapter) -> Abilities:
 def unsupported(adapter: ModelAdapter, request: Request) -> PermanentError | None:
     """Return the error of a request with fields that a model does not honour, such as a JSON schema; None if it can."""
     need = need_of(request)
-    if not (why := abilities_of(adapter).missing(Need(operation=need.operation, fields=need.fields))):
+    if not (why := abilities_of(adapter).missing(need)):
         return None
     return PermanentError(
         f"model {adapter.identity.model!r} of adapter {adapter.identity.adapter!r}: {why}",
