@@ -33,9 +33,14 @@ ADDRESS = "RAY_ADDRESS"
 AUTO = "auto"
 LOCAL_CLUSTER = "local"
 """What Ray calls a cluster of this machine, for this process."""
-VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1", "RAY_worker_niceness": "0"}
+VARIABLES = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+    "RAY_worker_niceness": "0",
+    "RAY_gcs_server_port_wait_time_s": "120",
+}
 """Variables of Ray, unless they are set: a run tells nobody that it took place, reports its errors itself, and its
-workers do what the machine is there for."""
+workers do what the machine is there for. Ray waits 30 s for its own server, too short on a machine that is busy."""
 OBJECT_BYTES = 256 << 20
 """Memory for frames on their way, of a cluster for one run; Ray itself would take a third of the machine's."""
 REACH_SECONDS, CONNECT_SECONDS = 5.0, 60.0
@@ -194,7 +199,7 @@ class Cluster(Engine):
                 try:
                     return self._init(LOCAL_CLUSTER, object_store_memory=OBJECT_BYTES, include_dashboard=False)
                 except Exception as error:
-                    if not left or "timed out" not in str(error):
+                    if not left or "timed out" not in str(error).casefold():
                         raise
                     self._ray.shutdown()
         except Exception as error:  # whatever keeps Ray from starting, the user is to read it
