@@ -12,11 +12,11 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from prejudge.core.calibration.gallery import load_gallery
 from prejudge.core.catalogue.constructs import Construct, Method
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.lab.calibration.gallery import load_gallery
 from prejudge.core.lab.converge import Finding, cases_of, converge
 from prejudge.core.store import Store
 

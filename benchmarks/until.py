@@ -22,8 +22,6 @@ import msgspec
 import numpy as np
 
 import prejudge
-from prejudge.core.calibration.campaign import Campaign
-from prejudge.core.calibration.gallery import Null
 from prejudge.core.catalogue.study import SUBJECT, Catalogue
 from prejudge.core.contracts.estimates import Key
 from prejudge.core.gate.betting import Mean
@@ -31,6 +29,8 @@ from prejudge.core.gate.checks import State
 from prejudge.core.gate.courses import Course, in_order
 from prejudge.core.gate.deciding import Deciding, looks, sequences_by
 from prejudge.core.gate.policy import Policy, parse_policy
+from prejudge.core.lab.calibration.campaign import Campaign
+from prejudge.core.lab.calibration.gallery import Null
 from prejudge.core.statistics.intervals import exact_interval
 
 MODELS, ORDERS = 8, 50

@@ -62,8 +62,8 @@ PLACES = {
         "core/view/test_guard.py",
     ),
     "slow": (
-        "core/calibration/test_calibration.py",
-        "core/calibration/test_golden.py",
+        "core/lab/calibration/test_calibration.py",
+        "core/lab/calibration/test_golden.py",
         "golden/",
         "core/scoring/test_forecasts.py",
         "core/lab/converge/test_models.py",

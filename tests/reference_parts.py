@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from prejudge.core.calibration.gallery import load_gallery
+from prejudge.core.lab.calibration.gallery import load_gallery
 from prejudge.testing import BEHAVIOURS
 
 from .reference_tables import line, table

@@ -98,9 +98,9 @@ def test_nobody_else_names_the_modules_of_a_study(study):
 
 
 NAMED_BY_CORE = {
-    ("calibration/campaign.py", "simulated-fair"),
-    ("calibration/gallery.py", "simulated"),
-    ("calibration/summary.py", "simulated"),
+    ("lab/calibration/campaign.py", "simulated-fair"),
+    ("lab/calibration/gallery.py", "simulated"),
+    ("lab/calibration/summary.py", "simulated"),
     ("catalogue/registry.py", "simulated-fair"),
     ("compare/compare.py", "paired-difference"),
     ("compare/ranks.py", "rank-agreement"),

@@ -9,8 +9,11 @@ from time import perf_counter
 import click
 import msgspec
 
-from ..calibration.campaign import Campaign, Done, Journal, pending
-from ..calibration.certify import (
+from ..catalogue.certificates import changed_since
+from ..catalogue.golden import SUFFIX
+from ..contracts.words import counted
+from ..lab.calibration.campaign import Campaign, Done, Journal, pending
+from ..lab.calibration.certify import (
     Plan,
     Recipe,
     Size,
@@ -22,9 +25,9 @@ from ..calibration.certify import (
     present_certificate,
     with_trained,
 )
-from ..calibration.gallery import choose, load_gallery
-from ..calibration.golden_file import write as write_golden
-from ..calibration.numbers import (
+from ..lab.calibration.gallery import choose, load_gallery
+from ..lab.calibration.golden_file import write as write_golden
+from ..lab.calibration.numbers import (
     differing_numbers,
     differing_studies,
     filed_certificate,
@@ -33,12 +36,9 @@ from ..calibration.numbers import (
     present_golden,
     rewrite,
 )
-from ..calibration.page import draw, page
-from ..calibration.real import conduct_real
-from ..calibration.summary import verdict
-from ..catalogue.certificates import changed_since
-from ..catalogue.golden import SUFFIX
-from ..contracts.words import counted
+from ..lab.calibration.page import draw, page
+from ..lab.calibration.real import conduct_real
+from ..lab.calibration.summary import verdict
 from ..report.export import write_bytes
 from ..report.figures import export
 from .outlet import echo

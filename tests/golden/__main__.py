@@ -11,14 +11,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from prejudge.core.calibration.certify import Recipe
-from prejudge.core.calibration.gallery import load_gallery
-from prejudge.core.calibration.golden import compute, stated_campaign
-from prejudge.core.calibration.golden_file import differences, read, settle
-from prejudge.core.calibration.numbers import AUTOMATIC, rewrite
 from prejudge.core.catalogue.filed import FOLDER
 from prejudge.core.catalogue.golden import SUFFIX, is_close
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.lab.calibration.certify import Recipe
+from prejudge.core.lab.calibration.gallery import load_gallery
+from prejudge.core.lab.calibration.golden import compute, stated_campaign
+from prejudge.core.lab.calibration.golden_file import differences, read, settle
+from prejudge.core.lab.calibration.numbers import AUTOMATIC, rewrite
 
 from . import battery
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from prejudge import statistics
-from prejudge.core.calibration.certify import Recipe
-from prejudge.core.calibration.gallery import load_gallery
-from prejudge.core.calibration.golden import compute, stated_campaign
-from prejudge.core.calibration.golden_file import differences, read, settle
-from prejudge.core.calibration.numbers import differing_studies
 from prejudge.core.catalogue import golden as identity
 from prejudge.core.catalogue.certificates import changed_since
 from prejudge.core.catalogue.filed import Filed, read_certificate
 from prejudge.core.catalogue.golden import STATED, digest_of_numbers, is_close, read_head
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.version import VERSION
+from prejudge.core.lab.calibration.certify import Recipe
+from prejudge.core.lab.calibration.gallery import load_gallery
+from prejudge.core.lab.calibration.golden import compute, stated_campaign
+from prejudge.core.lab.calibration.golden_file import differences, read, settle
+from prejudge.core.lab.calibration.numbers import differing_studies
 from prejudge.core.statistics import measures
 
 from . import __main__ as command

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.needs import ensure_asked
-from ..catalogue.study import Catalogue, Study
-from ..contracts import Stage, Trial, Unreadable
-from ..contracts.adapter import ModelAdapter, Services
-from ..contracts.canonical import encode, encode_response, identity_digest, question_of, request_key
-from ..contracts.errors import DataError, ModelError
-from ..contracts.estimates import Estimate
-from ..contracts.records import AnyRequest, AnyResponse
-from ..engine.observations import TRIALS, gather_observations, stack
-from ..engine.reading import read_answer
-from ..scoring.score import described
-from ..store.bulk import batched
+from ...catalogue.needs import ensure_asked
+from ...catalogue.study import Catalogue, Study
+from ...contracts import Stage, Trial, Unreadable
+from ...contracts.adapter import ModelAdapter, Services
+from ...contracts.canonical import encode, encode_response, identity_digest, question_of, request_key
+from ...contracts.errors import DataError, ModelError
+from ...contracts.estimates import Estimate
+from ...contracts.records import AnyRequest, AnyResponse
+from ...engine.observations import TRIALS, gather_observations, stack
+from ...engine.reading import read_answer
+from ...scoring.score import described
+from ...store.bulk import batched
 from .brief import Brief
 
 WINDOW = 4096

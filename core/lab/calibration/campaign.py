@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.registry import TrainedDesign, locate
-from ..catalogue.study import SUBJECT, Catalogue, Study
-from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import DataError, UsageError
-from ..contracts.estimates import Estimate
-from ..contracts.files import replaced_whole
-from ..contracts.options import build_options
-from ..contracts.records import Scalar
+from ...catalogue.registry import TrainedDesign, locate
+from ...catalogue.study import SUBJECT, Catalogue, Study
+from ...contracts.adapter import ModelAdapter
+from ...contracts.errors import DataError, UsageError
+from ...contracts.estimates import Estimate
+from ...contracts.files import replaced_whole
+from ...contracts.options import build_options
+from ...contracts.records import Scalar
 from .bench import Bench
 from .changes import Answers, answers_of, changed_share
 from .gallery import FAIR, Null

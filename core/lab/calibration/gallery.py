@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..contracts.errors import DataError, UnknownNameError
-from ..contracts.inputs import file_bytes, load_toml
-from ..contracts.options import plainly
+from ...contracts.errors import DataError, UnknownNameError
+from ...contracts.inputs import file_bytes, load_toml
+from ...contracts.options import plainly
 
 FAIR = "fair"
 """The model of the gallery that others are compared with, and in which biases are planted."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..catalogue.certificate_records import LEVEL, Certificate, Group
-from ..catalogue.certificates import WANTED
-from ..contracts.words import percent
+from ...catalogue.certificate_records import LEVEL, Certificate, Group
+from ...catalogue.certificates import WANTED
+from ...contracts.words import percent
 from .gallery import FAIR
 from .rates import most_by_chance
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..contracts import Metric, Options
-from ..contracts.errors import PrejudgeError
-from ..contracts.estimates import Estimate
-from ..scoring.score import described
-from ..statistics.declared import DeclaredMetric
-from ..statistics.declared_rows import Design
-from ..statistics.measures import Derived, SummedMeasure
+from ...contracts import Metric, Options
+from ...contracts.errors import PrejudgeError
+from ...contracts.estimates import Estimate
+from ...scoring.score import described
+from ...statistics.declared import DeclaredMetric
+from ...statistics.declared_rows import Design
+from ...statistics.measures import Derived, SummedMeasure
 
 
 class Brief:

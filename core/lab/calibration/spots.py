@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..catalogue.certificate_records import Certificate, Spot, SpotNumber
-from ..catalogue.golden import is_close, rounded
+from ...catalogue.certificate_records import Certificate, Spot, SpotNumber
+from ...catalogue.golden import is_close, rounded
 from .campaign import COMPARED, Campaign, Done, Journal, Number
 
 

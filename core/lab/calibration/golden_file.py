@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.golden import STATED, Head, digest_of_numbers, is_close, read_head
-from ..contracts.adapter import Identity
-from ..contracts.errors import DataError
-from ..contracts.files import replaced_whole
+from ...catalogue.golden import STATED, Head, digest_of_numbers, is_close, read_head
+from ...contracts.adapter import Identity
+from ...contracts.errors import DataError
+from ...contracts.files import replaced_whole
 from .cases import Case
 
 Rows = dict[str, dict[str, Any]]

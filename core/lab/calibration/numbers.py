@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from ..catalogue.filed import Filed, find_filed, find_golden
-from ..catalogue.golden import is_close, used_of_battery
-from ..contracts.errors import UsageError
-from ..contracts.version import VERSION
+from ...catalogue.filed import Filed, find_filed, find_golden
+from ...catalogue.golden import is_close, used_of_battery
+from ...contracts.errors import UsageError
+from ...contracts.version import VERSION
 from .certify import Recipe, design_of, digest_of_gallery
 from .golden import compute, stated_campaign
 from .golden_file import Difference, Golden, differences, digests_of, read, settle, write

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ..catalogue.golden import STATED
-from ..contracts import Options
-from ..contracts.effects import effects_declared
+from ...catalogue.golden import STATED
+from ...contracts import Options
+from ...contracts.effects import effects_declared
 from .campaign import Campaign
 
 ROLE = "role."

@@ -14,12 +14,12 @@ from typing import Any
 
 import polars as pl
 
-from ..catalogue.study import SUBJECT
-from ..contracts.errors import PluginError
+from ...catalogue.study import SUBJECT
+from ...contracts.errors import PluginError
 from .campaign import STAND_IN, Campaign, Number
 from .gallery import FAIR, Null
 
-_CLI = f"{__package__.rpartition('.')[0]}.cli"
+_CLI = f"{__package__.partition('.lab.')[0]}.cli"
 TOLERANCE = 1e-9
 """Largest difference between equal numbers, relative or absolute."""
 

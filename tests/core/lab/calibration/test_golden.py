@@ -11,11 +11,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from prejudge.core.calibration.certify import Recipe
-from prejudge.core.calibration.gallery import load_gallery
-from prejudge.core.calibration.golden import compute, stated_campaign
-from prejudge.core.calibration.golden_file import Golden, differences, read, settle, write
-from prejudge.core.calibration.numbers import differing_numbers, filed_certificate, rewrite
 from prejudge.core.catalogue import certificates, golden
 from prejudge.core.catalogue.certificate_records import Certificate
 from prejudge.core.catalogue.certificates import changed_numbers, changed_since
@@ -26,13 +21,18 @@ from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.version import VERSION
+from prejudge.core.lab.calibration.certify import Recipe
+from prejudge.core.lab.calibration.gallery import load_gallery
+from prejudge.core.lab.calibration.golden import compute, stated_campaign
+from prejudge.core.lab.calibration.golden_file import Golden, differences, read, settle, write
+from prejudge.core.lab.calibration.numbers import differing_numbers, filed_certificate, rewrite
 from prejudge.core.statistics import effects
 from prejudge.probes.bistereo import tuples
 from prejudge.testing import MetricContract, raises_code
 
-from ...command import call
+from ....command import call
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 TUPLES = ROOT / "probes" / "bistereo" / FOLDER / f"bistereo-tuples{SUFFIX}"
 IMPRESSIONS = ROOT / "probes" / "dora" / FOLDER / f"dora-i2t{SUFFIX}"
 HEAD = Head(study="s", prejudge=VERSION, questions="q", cases={STATED: "1", "asking=2": "2"})

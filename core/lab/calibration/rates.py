@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from ..catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
-from ..catalogue.questions import Question
-from ..statistics.intervals import exact_interval
+from ...catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
+from ...catalogue.questions import Question
+from ...statistics.intervals import exact_interval
 from .campaign import Cell, Done, Number
 from .gallery import FAIR, Null
 

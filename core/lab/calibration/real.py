@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from ..catalogue.certificate_records import Group
-from ..catalogue.questions import Question
-from ..catalogue.study import SUBJECT, Study
-from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import ModelError, PluginError
-from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generate
+from ...catalogue.certificate_records import Group
+from ...catalogue.questions import Question
+from ...catalogue.study import SUBJECT, Study
+from ...contracts.adapter import ModelAdapter
+from ...contracts.errors import ModelError, PluginError
+from ...contracts.records import AnyRequest, AnyResponse, Drawing, Generate
 from .bench import Bench, Sent
 from .campaign import Campaign, Cell, Done, Journal
 from .rates import group_of

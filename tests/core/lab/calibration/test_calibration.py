@@ -20,15 +20,6 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from prejudge.adapters.reference.items import tuples
-from prejudge.core.calibration.brief import Made
-from prejudge.core.calibration.by_command import differing
-from prejudge.core.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
-from prejudge.core.calibration.certify import data_digests, design_of, options_of, present_certificate
-from prejudge.core.calibration.gallery import FAIR, choose, load_gallery
-from prejudge.core.calibration.page import page
-from prejudge.core.calibration.rates import group_of, holds, most_by_chance, responses
-from prejudge.core.calibration.real import Trained, conduct_real, real_groups
-from prejudge.core.calibration.summary import short_verdict, verdict
 from prejudge.core.catalogue.certificate_records import Certificate, Group, Rate
 from prejudge.core.catalogue.certificates import confused, state_of
 from prejudge.core.catalogue.filed import FOLDER, read_certificate
@@ -38,12 +29,21 @@ from prejudge.core.catalogue.registry import TrainedDesign
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate, SignificanceTest
+from prejudge.core.lab.calibration.brief import Made
+from prejudge.core.lab.calibration.by_command import differing
+from prejudge.core.lab.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
+from prejudge.core.lab.calibration.certify import data_digests, design_of, options_of, present_certificate
+from prejudge.core.lab.calibration.gallery import FAIR, choose, load_gallery
+from prejudge.core.lab.calibration.page import page
+from prejudge.core.lab.calibration.rates import group_of, holds, most_by_chance, responses
+from prejudge.core.lab.calibration.real import Trained, conduct_real, real_groups
+from prejudge.core.lab.calibration.summary import short_verdict, verdict
 from prejudge.core.statistics.intervals import exact_interval
 from prejudge.testing import raises_code
 
-from ...command import call
+from ....command import call
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SMALL = {"bistereo-tuples.resamples": 99}
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.certificate_records import Certificate
-from ..catalogue.certificates import flat
-from ..catalogue.filed import find_certificates
-from ..catalogue.golden import Head, digest_of
-from ..catalogue.questions import Question, questions_of
-from ..catalogue.study import SUBJECT, Catalogue
-from ..contracts.errors import UsageError
-from ..contracts.version import VERSION
-from ..engine.manifest import digest_data, digest_files
+from ...catalogue.certificate_records import Certificate
+from ...catalogue.certificates import flat
+from ...catalogue.filed import find_certificates
+from ...catalogue.golden import Head, digest_of
+from ...catalogue.questions import Question, questions_of
+from ...catalogue.study import SUBJECT, Catalogue
+from ...contracts.errors import UsageError
+from ...contracts.version import VERSION
+from ...engine.manifest import digest_data, digest_files
 from .by_command import differing
 from .campaign import COMPARED, Campaign, Cell, Done, Journal, cells_of, pending
 from .gallery import FAIR, Null

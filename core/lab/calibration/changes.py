@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 import polars.selectors as cs
 
-from ..contracts import PROMPT_KEY
+from ...contracts import PROMPT_KEY
 
 Answers = Mapping[str, pl.DataFrame]
 """By stage, each trial with its status and what was read of the answer."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from ..catalogue.golden import rounded
-from ..contracts.abilities import OPERATIONS, Abilities
-from ..contracts.adapter import Identity, Limits, ModelAdapter
-from ..contracts.canonical import decode_response, encode, encode_response, question_of
-from ..contracts.errors import ModelError, PermanentError
-from ..contracts.records import AnyRequest, AnyResponse, Classification, Drawing, Generation
+from ...catalogue.golden import rounded
+from ...contracts.abilities import OPERATIONS, Abilities
+from ...contracts.adapter import Identity, Limits, ModelAdapter
+from ...contracts.canonical import decode_response, encode, encode_response, question_of
+from ...contracts.errors import ModelError, PermanentError
+from ...contracts.records import AnyRequest, AnyResponse, Classification, Drawing, Generation
 
 UNKNOWN = "golden.unknown-request"
 """Code of the error of a request that no stored response answers."""

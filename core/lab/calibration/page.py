@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ..catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
-from ..catalogue.certificates import named
-from ..catalogue.filed import FOLDER
-from ..catalogue.golden import digest_of
-from ..charts.forest import new_figure, plain
-from ..contracts.estimates import Chart
-from ..contracts.words import UNDEFINED, counted, number, percent
+from ...catalogue.certificate_records import LEVEL, Certificate, Group, Rate, Sensitivity
+from ...catalogue.certificates import named
+from ...catalogue.filed import FOLDER
+from ...catalogue.golden import digest_of
+from ...charts.forest import new_figure, plain
+from ...contracts.estimates import Chart
+from ...contracts.words import UNDEFINED, counted, number, percent
+from ...report.markdown import marked_table
 from .gallery import FAIR
 from .rates import Response, responses, shift_of
 from .summary import short_verdict, verdict
@@ -29,7 +30,7 @@ def page(certificate: Certificate, figure: str = "") -> str:
 def main_table(certificate: Certificate) -> list[str]:
     """Return the table of the fair models, as lines of Markdown."""
     head = ("model", "what it does", *FAIR_HEAD)
-    return [*_table(head, [_fair_row(certificate, group) for group in _fair(certificate)])]
+    return marked_table(head, [_fair_row(certificate, group) for group in _fair(certificate)])
 
 
 def marks(study: str, part: str = "certificate") -> tuple[str, str]:
@@ -47,7 +48,7 @@ def excerpt(certificate: Certificate) -> str:
     groups = _fair(certificate)
     rows = [(name, *rest) for name, _, *rest in (_fair_row(certificate, g) for g in groups if not g.unchanged)]
     figure = f"![False positives by fair model]({FOLDER}/{certificate.study}.svg)"
-    table = _table(head, rows)
+    table = marked_table(head, rows)
     shown = [words, "", verdict(certificate), "", *table, *_found(certificate)]
     return "\n".join([begin, "", *shown, "", figure, "", end])
 
@@ -57,7 +58,7 @@ def _found(certificate: Certificate) -> Iterator[str]:
     tested = [one for one in responses(certificate, FAIR) if any(power is not None for power in one.power)]
     if tested:
         yield from ("", f"Planted in `{FAIR}`: the mean of each tested number by the bias, and power.", "")
-        yield from _table(_response_head(tested[0]), [_response_row(one) for one in tested[:TOLD]])
+        yield from marked_table(_response_head(tested[0]), [_response_row(one) for one in tested[:TOLD]])
     elif certificate.is_unplanted(FAIR):
         yield from ("", _unplanted(certificate))
     if certificate.real:
@@ -95,7 +96,7 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
                 "smallest ones; 1 is linear."
             )
             yield ""
-            yield from _table(_response_head(found[0]), [_response_row(one) for one in found[:SHOWN]])
+            yield from marked_table(_response_head(found[0]), [_response_row(one) for one in found[:SHOWN]])
     if certificate.sensitivity:
         yield from ("", "## Sensitivity", "")
         yield (
@@ -105,7 +106,7 @@ def _lines(certificate: Certificate, figure: str) -> Iterator[str]:
         )
         yield ""
         head = ("to", "models", "farthest", "number", "shift", "spread, times")
-        yield from _table(head, [_sensitivity_row(one) for one in certificate.sensitivity])
+        yield from marked_table(head, [_sensitivity_row(one) for one in certificate.sensitivity])
     if certificate.real:
         yield from ("", "## Trained models", "")
         yield (
@@ -192,8 +193,8 @@ def _share(rate: Rate | None) -> str:
     return rate.told if rate.holds else f"**{rate.told}**"
 
 
-def _real(certificate: Certificate) -> Iterator[str]:
-    return _table(REAL_HEAD, [_real_row(group) for group in certificate.real])
+def _real(certificate: Certificate) -> list[str]:
+    return marked_table(REAL_HEAD, [_real_row(group) for group in certificate.real])
 
 
 def _real_row(group: Group) -> tuple[str, ...]:
@@ -229,12 +230,6 @@ def _response_row(one: Response) -> tuple[str, ...]:
     )
     bend = UNDEFINED if one.saturation is None else number(one.saturation, 2)
     return named(one.measure, one.group), *cells, "yes" if one.monotone else "**no**", number(one.slope, 3), bend
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"| {' | '.join('---' for _ in head)} |"
-    yield from (f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows)
 
 
 def draw(certificate: Certificate) -> Chart:

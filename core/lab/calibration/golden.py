@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..catalogue.golden import STATED, Head, rounded, used_of_battery
-from ..catalogue.study import SUBJECT, Catalogue, Study
-from ..contracts.adapter import Identity, ModelAdapter
-from ..contracts.canonical import encode, question_of
-from ..contracts.errors import DataError, PrejudgeError
-from ..contracts.estimates import Estimate
-from ..contracts.version import VERSION
+from ...catalogue.golden import STATED, Head, rounded, used_of_battery
+from ...catalogue.study import SUBJECT, Catalogue, Study
+from ...contracts.adapter import Identity, ModelAdapter
+from ...contracts.canonical import encode, question_of
+from ...contracts.errors import DataError, PrejudgeError
+from ...contracts.estimates import Estimate
+from ...contracts.version import VERSION
 from .bench import Bench
 from .campaign import STAND_IN, Campaign
 from .cases import Case, cases_of
