@@ -138,7 +138,8 @@ class Followed:
         options = dict(self.case.options)
         if "data" in options:
             options["data"] = str(write_pairs(folder / options["data"]))
-        self.campaign = Campaign(Catalogue.load(None), name, options, {NAME: Null(), "fair": Null()})
+        fair = Null(adapter="simulated")
+        self.campaign = Campaign(Catalogue.load(None), name, options, {NAME: fair, "fair": fair})
         self.options = self.campaign.entry.calibration.options | options
         deciding = Deciding(self.campaign.catalogue, self.campaign.study, parse_policy(self.case.policy(1.0)))
         self.course, self.metrics = deciding.course, deciding.metrics
@@ -146,7 +147,7 @@ class Followed:
 
     def model(self, strength: float, seed: int) -> dict[str, Any]:
         """Return the settings of a model, and let the campaign ask it."""
-        null = self.campaign.gallery[NAME] = Null(settings=LEANS | {"strength": strength})
+        null = self.campaign.gallery[NAME] = Null(adapter="simulated", settings=LEANS | {"strength": strength})
         return self.campaign.settings(null, seed)
 
     def asked(self, strength: float, seed: int) -> Asked:

@@ -15,7 +15,6 @@ from ..core.contracts.errors import PluginError
 from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Caveat, Chart, Estimate
 from ..core.contracts.options import build_options
 from ..core.lab.calibration.certify import Recipe
-from ..core.lab.calibration.gallery import load_gallery
 from ..core.lab.calibration.numbers import differing_numbers, golden_path
 from ..core.statistics.estimates import FEW
 from ..core.statistics.intervals import LEAST_P, normal_isf
@@ -260,7 +259,7 @@ class MetricContract:
         """The golden file of `study` is that of the code as it is: see `prejudge calibrate STUDY --numbers`."""
         if not self.study:
             return
-        recipe = Recipe(self.study, {}, load_gallery())
+        recipe = Recipe.load(self.study, {})
         changes = differing_numbers(recipe, golden_path(recipe))
         shown = "\n".join(map(str, changes[:10]))
         assert not changes, f"{len(changes)} numbers differ. If that is meant: prejudge calibrate --numbers\n{shown}"

@@ -97,18 +97,6 @@ def test_nobody_else_names_the_modules_of_a_study(study):
     assert not named
 
 
-NAMED_BY_CORE = {
-    ("lab/calibration/campaign.py", "simulated-fair"),
-    ("lab/calibration/gallery.py", "simulated"),
-    ("lab/calibration/summary.py", "simulated"),
-    ("catalogue/registry.py", "simulated-fair"),
-    ("compare/compare.py", "paired-difference"),
-    ("compare/ranks.py", "rank-agreement"),
-    ("view/exchanges.py", "contrast"),  # a field of requests, too
-}
-"""Plugins that core still names, by module; none may be added."""
-
-
 def test_core_names_no_plugin():
     catalogue = Catalogue.load()
     plugins = {name for kind in ("adapter", "metric", "probe") for name in catalogue.plugins.offers[kind]}
@@ -120,4 +108,4 @@ def test_core_names_no_plugin():
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and node.value in plugins
     }
-    assert named == NAMED_BY_CORE
+    assert not named

@@ -25,7 +25,7 @@ from ..lab.calibration.certify import (
     present_certificate,
     with_trained,
 )
-from ..lab.calibration.gallery import choose, load_gallery
+from ..lab.calibration.gallery import choose
 from ..lab.calibration.golden_file import write as write_golden
 from ..lab.calibration.numbers import (
     differing_numbers,
@@ -101,9 +101,9 @@ def calibrate(
 
     Every study that is done is recorded, so that the command can be stopped and given again.
     """
-    recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
+    every = Recipe.load(study, read_assignments(assignments, data), registry, gallery)
+    recipe = msgspec.structs.replace(every, gallery=choose(every.gallery, nulls))
     if verify or numbers:
-        every = msgspec.structs.replace(recipe, gallery=load_gallery(gallery))
         _verify(every, nulls) if verify else _rewrite(every)
         return
     campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)

@@ -16,7 +16,7 @@ import polars as pl
 
 from ...catalogue.study import SUBJECT
 from ...contracts.errors import PluginError
-from .campaign import STAND_IN, Campaign, Number
+from .campaign import Campaign, Number
 from .gallery import FAIR, Null
 
 _CLI = f"{__package__.partition('.lab.')[0]}.cli"
@@ -66,7 +66,8 @@ def differing(
 @contextmanager
 def _registry(campaign: Campaign, seed: int, folder: Path, own: str | None) -> Iterator[tuple[Path, dict[str, str]]]:
     """Write a registry with the models of one study, behind the user's own; its folder must stay the same."""
-    models = {role: name if role != SUBJECT and name != STAND_IN else "" for role, name in campaign.study.roles.items()}
+    fair = campaign.stand_in
+    models = {role: name if role != SUBJECT and name != fair else "" for role, name in campaign.study.roles.items()}
     text = "" if own is None else Path(own).read_text("utf-8")
     name = "calibration-subject"
     text += _model(name, campaign.gallery[FAIR], campaign.settings(campaign.gallery[FAIR], seed))

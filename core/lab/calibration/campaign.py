@@ -24,10 +24,6 @@ from .bench import Bench
 from .changes import Answers, answers_of, changed_share
 from .gallery import FAIR, Null
 
-STAND_IN = "simulated-fair"
-"""The model by which a study is made; the gallery's take its place."""
-
-
 COMPARED = (0, 1)
 """Seeds of the models whose answers are compared with those of `fair`."""
 
@@ -112,13 +108,15 @@ class Campaign:
         name = catalogue.adopt(name)
         self.entry = catalogue.registry.study(name)
         own = self.entry.calibration
-        like = catalogue.registry.model(own.like).settings
+        self.stand_in = catalogue.registry.defaults["calibrate"]
+        """The model by which the study is made; the gallery's take its place."""
+        like = catalogue.registry.model(own.like or self.stand_in).settings
         self._assignments = dict(assignments)
         self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
-        roles = {SUBJECT: STAND_IN} | own.roles
+        roles = {SUBJECT: self.stand_in} | own.roles
         self.study = catalogue.study(name, roles, own.options | dict(assignments))
         needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.rules.optional}
-        if lacking := {role: STAND_IN for role in needed if role not in self.study.roles}:
+        if lacking := {role: self.stand_in for role in needed if role not in self.study.roles}:
             self.study = catalogue.study(name, roles | lacking, own.options | dict(assignments))
         self.bench = Bench(catalogue, self.study)
         self._others: dict[str, ModelAdapter] = {}
@@ -152,7 +150,7 @@ class Campaign:
             name = self.gallery[null].roles.get(role, given)
             if role == SUBJECT:
                 models[role] = self.model(self.gallery[null], seed, strength)
-            elif name == STAND_IN:
+            elif name == self.stand_in:
                 models[role] = self.model(self.gallery[FAIR].with_settings(self.gallery[null].others), seed)
             else:
                 models[role] = self.other(name)
@@ -162,7 +160,7 @@ class Campaign:
         """Return the model of another role, the same for all studies; the stand-in knows the words of the study."""
         if name not in self._others:
             fair = self.gallery[FAIR]
-            self._others[name] = self.model(fair, 0) if name == STAND_IN else self.catalogue.adapter(name)
+            self._others[name] = self.model(fair, 0) if name == self.stand_in else self.catalogue.adapter(name)
         return self._others[name]
 
     def with_options(self, given: Mapping[str, Any], roles: Mapping[str, str]) -> Study:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -22,7 +22,7 @@ from ...contracts.version import VERSION
 from ...engine.manifest import digest_data, digest_files
 from .by_command import differing
 from .campaign import COMPARED, Campaign, Cell, Done, Journal, cells_of, pending
-from .gallery import FAIR, Null
+from .gallery import FAIR, Null, load_gallery
 from .rates import group_of, sensitivities
 from .real import real_groups
 from .spots import spots_of
@@ -38,6 +38,19 @@ class Recipe(msgspec.Struct, frozen=True):
     assignments: dict[str, Any]
     gallery: dict[str, Null]
     registry: str | None = None
+
+    @classmethod
+    def load(
+        cls, study: str, assignments: Mapping[str, Any], registry: str | None = None, gallery: str | None = None
+    ) -> Recipe:
+        """Return the recipe of a study with its gallery, and the models of a file behind it.
+
+        Raises:
+            DataError: the file cannot be used.
+            UsageError: the study has no gallery.
+        """
+        nulls = load_gallery(Catalogue.load(registry), study, gallery)
+        return cls(study, dict(assignments), nulls, registry)
 
     def catalogue(self) -> Catalogue:
         """Return the catalogue with the registry that was named."""

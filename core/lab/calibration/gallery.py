@@ -1,17 +1,19 @@
-"""The gallery: fair models with nuisances, by name."""
+"""The gallery: fair models with nuisances, by name, as the adapter that plays them registers them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from ...contracts.errors import DataError, UnknownNameError
-from ...contracts.inputs import file_bytes, load_toml
+from ...catalogue.study import Catalogue
+from ...catalogue.studyfile import file_text
+from ...contracts.errors import DataError, UnknownNameError, UsageError
+from ...contracts.inputs import load_toml
 from ...contracts.options import plainly
+from ...contracts.plugin import StudyFile
 
 FAIR = "fair"
 """The model of the gallery that others are compared with, and in which biases are planted."""
@@ -28,7 +30,8 @@ class Null(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     """Of the adapter."""
     meaning: str = ""
-    adapter: str = "simulated"
+    adapter: str = ""
+    """Empty in a file: the adapter that registers the gallery."""
     kind: Kind = ""
     """What the nuisance is a change of, for the certificate's table of sensitivities."""
     others: dict[str, Any] = {}
@@ -41,15 +44,46 @@ class Null(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, settings=self.settings | dict(settings))
 
 
-def load_gallery(path: str | None = None) -> dict[str, Null]:
-    """Return the gallery by name, that of a file behind the built-in one.
+def load_gallery(catalogue: Catalogue, study: str, path: str | None = None) -> dict[str, Null]:
+    """Return the gallery of a study by name, that of a file behind the registered one.
+
+    Raises:
+        DataError: a file cannot be used.
+        UnknownNameError: there is no such study, or no such model in its calibration.
+        UsageError: the adapter of the model that the study is `like` registers no gallery.
+    """
+    like = catalogue.registry.study(catalogue.adopt(study)).calibration.like or catalogue.registry.defaults["calibrate"]
+    adapter = catalogue.registry.model(like).adapter
+    gallery = registered_gallery(catalogue, adapter)
+    if not gallery:
+        raise UsageError(
+            f"the adapter {adapter!r} registers no fair models. A study is calibrated with those of the adapter of the "
+            f"model that calibration.like names, here {like!r}: name another one, or register a gallery.",
+            code="calibration.no-gallery",
+            adapter=adapter,
+        )
+    return gallery if path is None else gallery | _read(Path(path), path, adapter)
+
+
+def registered_gallery(catalogue: Catalogue, adapter: str) -> dict[str, Null]:
+    """Return the fair models that an adapter plays, by name; none if it registers none.
 
     Raises:
         DataError: the file cannot be used.
+        UnknownNameError: there is no such adapter.
     """
-    own = files(__package__).joinpath("gallery.toml").read_text(encoding="utf-8")
-    gallery = _read(own, "gallery.toml")
-    return gallery if path is None else gallery | _read(_text(path), path)
+    if adapter not in catalogue.plugins.offers["adapter"]:
+        raise UnknownNameError("adapter", adapter, catalogue.plugins.offers["adapter"])
+    file = catalogue.plugins.offers["adapter"][adapter].plugged.gallery
+    if not file:
+        return {}
+    gallery = _read(file, f"the gallery of {adapter!r}", adapter)
+    if FAIR not in gallery:
+        raise DataError(
+            f"the gallery of {adapter!r} has no model {FAIR!r}, with which the others are compared. Add [{FAIR}].",
+            code="calibration.gallery",
+        )
+    return {FAIR: gallery.pop(FAIR), **gallery}
 
 
 def choose(gallery: Mapping[str, Null], names: Sequence[str]) -> dict[str, Null]:
@@ -64,16 +98,14 @@ def choose(gallery: Mapping[str, Null], names: Sequence[str]) -> dict[str, Null]
     return {name: null for name, null in gallery.items() if not names or name in (FAIR, *names)}
 
 
-def _text(path: str) -> str:
+def _read(file: StudyFile, name: str, adapter: str) -> dict[str, Null]:
     try:
-        return file_bytes(Path(path)).decode("utf-8")
+        text = file_text(file)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the gallery {path!r}: {why}.", code="file.unreadable") from None
-
-
-def _read(text: str, where: str) -> dict[str, Null]:
+        raise DataError(f"cannot read the gallery {name!r}: {why}.", code="file.unreadable") from None
     try:
-        return msgspec.convert(load_toml(text, where), dict[str, Null])
+        nulls = msgspec.convert(load_toml(text, name), dict[str, Null])
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}: {plainly(error)}", code="calibration.gallery") from None
+        raise DataError(f"{name}: {plainly(error)}", code="calibration.gallery") from None
+    return {key: msgspec.structs.replace(null, adapter=null.adapter or adapter) for key, null in nulls.items()}

@@ -15,16 +15,17 @@ import msgspec
 import polars as pl
 
 from ...catalogue.golden import STATED, Head, rounded, used_of_battery
-from ...catalogue.study import SUBJECT, Catalogue, Study
+from ...catalogue.study import SUBJECT, Study
 from ...contracts.adapter import Identity, ModelAdapter
 from ...contracts.canonical import encode, question_of
 from ...contracts.errors import DataError, PrejudgeError
 from ...contracts.estimates import Estimate
 from ...contracts.version import VERSION
 from .bench import Bench
-from .campaign import STAND_IN, Campaign
+from .campaign import Campaign
 from .cases import Case, cases_of
-from .gallery import FAIR, Null
+from .certify import Recipe
+from .gallery import FAIR
 from .golden_file import Computed, Golden, Rows, digests_of
 from .real import write_data
 from .replay import Replay
@@ -51,27 +52,25 @@ def compute(campaign: Campaign, before: Golden | None = None, *, ask: bool = Tru
 
 
 @contextmanager
-def stated_campaign(
-    catalogue: Catalogue, study: str, assignments: Mapping[str, Any], gallery: Mapping[str, Null]
-) -> Iterator[Campaign]:
+def stated_campaign(recipe: Recipe) -> Iterator[Campaign]:
     """Give the campaign whose golden file a study has.
 
     Data that the study does not include are written by the function that its `[calibration.trained]` names, so that
     the file can be computed without those of a user.
     """
-    name = catalogue.adopt(study)
-    writer = catalogue.registry.study(name).calibration.trained.data
-    if not writer or (DATA not in assignments and _has_data(catalogue, name, assignments, gallery)):
-        yield Campaign(catalogue, name, assignments, gallery)
+    catalogue = recipe.catalogue()
+    writer = catalogue.registry.study(catalogue.adopt(recipe.study)).calibration.trained.data
+    if not writer or (DATA not in recipe.assignments and _has_data(recipe)):
+        yield recipe.campaign()
         return
     with TemporaryDirectory() as folder:
         path = write_data(writer, 1, Path(folder) / "data.csv")
-        yield Campaign(catalogue, name, {**assignments, DATA: str(path)}, gallery)
+        yield msgspec.structs.replace(recipe, assignments=recipe.assignments | {DATA: str(path)}).campaign()
 
 
-def _has_data(catalogue: Catalogue, study: str, assignments: Mapping[str, Any], gallery: Mapping[str, Null]) -> bool:
+def _has_data(recipe: Recipe) -> bool:
     try:
-        Campaign(catalogue, study, assignments, gallery)
+        recipe.campaign()
     except DataError:
         return False
     return True
@@ -143,7 +142,7 @@ class _Computation:
         return None if self._before is None else self._before.identities.get(key)
 
     def _behind(self, name: str, role: str) -> ModelAdapter:
-        if role == SUBJECT and name == STAND_IN:
+        if role == SUBJECT and name == self._campaign.stand_in:
             strength = PLANTED if self._campaign.planted else 0.0
             return self._campaign.model(self._campaign.gallery[FAIR], 0, strength)
         return self._campaign.other(name)

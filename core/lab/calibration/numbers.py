@@ -27,7 +27,7 @@ def present_golden(recipe: Recipe) -> Golden:
     name = catalogue.adopt(recipe.study)
     path = find_golden(catalogue, name, catalogue.registry.study(name).probe)
     before = None if path is None else read(path)
-    with stated_campaign(catalogue, name, recipe.assignments, recipe.gallery) as stated:
+    with stated_campaign(recipe) as stated:
         return settle(before, compute(stated, before))
 
 
@@ -60,7 +60,7 @@ def rewrite(recipe: Recipe, path: Path, reason: str = "") -> list[Difference]:
             code="calibration.numbers",
         )
     before = read(path) if path.is_file() else None
-    with stated_campaign(recipe.catalogue(), recipe.study, recipe.assignments, recipe.gallery) as stated:
+    with stated_campaign(recipe) as stated:
         after = settle(before, compute(stated, before))
     if before is None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def filed_certificate(recipe: Recipe) -> Filed:
 def differing_numbers(recipe: Recipe, path: Path) -> list[Difference]:
     """Compute a golden file again from its responses, and return what differs; no model is asked."""
     before = read(path)
-    with stated_campaign(recipe.catalogue(), recipe.study, recipe.assignments, recipe.gallery) as stated:
+    with stated_campaign(recipe) as stated:
         after = settle(before, compute(stated, before, ask=False))
     return [*_unbound(before), *differences(before, after)]
 

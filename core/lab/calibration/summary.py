@@ -40,13 +40,16 @@ def _held(certificate: Certificate) -> str:
     """Return of how many fair models of each kind the level is held, such as `11 of 12 simulated fair models`."""
     trained = [group for group in certificate.fair if group in certificate.real]
     simulated = [group for group in certificate.fair if group not in trained]
-    kinds = [(kind, groups) for kind, groups in (("simulated", simulated), ("trained", trained)) if groups]
+    counts = [f"{_passing(certificate, simulated)} simulated"] if simulated else []
+    counts += [f"{_passing(certificate, trained)} trained"] if trained else []
     several = len(certificate.fair) > 1
-    models = f"fair model{'s' * several}"
-    if certificate.failed:
-        held = (f"{sum(not group.failed for group in groups)} of {len(groups)} {kind}" for kind, groups in kinds)
-        return f"{' and '.join(held)} {models}"
-    return f"{'all' if several else 'the'} {' and '.join(f'{len(groups)} {kind}' for kind, groups in kinds)} {models}"
+    each = "" if certificate.failed else "all " if several else "the "
+    return f"{each}{' and '.join(counts)} fair model{'s' * several}"
+
+
+def _passing(certificate: Certificate, groups: Sequence[Group]) -> str:
+    count = f"{len(groups)}"
+    return f"{sum(not group.failed for group in groups)} of {count}" if certificate.failed else count
 
 
 def _studies(certificate: Certificate) -> str:

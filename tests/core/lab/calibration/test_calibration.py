@@ -20,20 +20,29 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from prejudge.adapters.reference.items import tuples
+from prejudge.adapters.simulated.adapter import Simulated
 from prejudge.core.catalogue.certificate_records import Certificate, Group, Rate
 from prejudge.core.catalogue.certificates import confused, state_of
 from prejudge.core.catalogue.filed import FOLDER, read_certificate
 from prejudge.core.catalogue.golden import SUFFIX, read_head
+from prejudge.core.catalogue.plugins import Registered
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.registry import TrainedDesign
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate, SignificanceTest
+from prejudge.core.contracts.plugin import Plugged
 from prejudge.core.lab.calibration.brief import Made
 from prejudge.core.lab.calibration.by_command import differing
-from prejudge.core.lab.calibration.campaign import Campaign, Cell, Done, Journal, Number, cells_of, pending
-from prejudge.core.lab.calibration.certify import data_digests, design_of, options_of, present_certificate
-from prejudge.core.lab.calibration.gallery import FAIR, choose, load_gallery
+from prejudge.core.lab.calibration.campaign import Campaign, Cell, Done, Journal, Number, alike, cells_of, pending
+from prejudge.core.lab.calibration.certify import (
+    data_digests,
+    design_of,
+    digest_of_gallery,
+    options_of,
+    present_certificate,
+)
+from prejudge.core.lab.calibration.gallery import FAIR, Null, choose, load_gallery, registered_gallery
 from prejudge.core.lab.calibration.page import page
 from prejudge.core.lab.calibration.rates import group_of, holds, most_by_chance, responses
 from prejudge.core.lab.calibration.real import Trained, conduct_real, real_groups
@@ -47,9 +56,13 @@ ROOT = Path(__file__).parents[4]
 SMALL = {"bistereo-tuples.resamples": 99}
 
 
+def simulated_gallery() -> dict[str, Null]:
+    return registered_gallery(Catalogue.load(), "simulated")
+
+
 @pytest.fixture(scope="module")
 def campaign() -> Campaign:
-    return Campaign(Catalogue.load(), "bistereo-tuples", SMALL, load_gallery())
+    return Campaign(Catalogue.load(), "bistereo-tuples", SMALL, simulated_gallery())
 
 
 def number(
@@ -258,7 +271,7 @@ def test_whether_a_null_acts_is_recorded_as_the_share_of_answers_that_it_changes
 ) -> None:
     foreign = tmp_path / "foreign.csv"
     foreign.write_text(foreign_tuples())
-    others = Campaign(Catalogue.load(), "bistereo-tuples", SMALL | {"data": str(foreign)}, load_gallery())
+    others = Campaign(Catalogue.load(), "bistereo-tuples", SMALL | {"data": str(foreign)}, simulated_gallery())
     shares = {
         own: {null: one.one(null, 1).changed for null in ("word-leans", "drift", "copying", FAIR)}
         for own, one in (("english", campaign), ("foreign", others))
@@ -286,7 +299,7 @@ def foreign_tuples() -> str:
 
 
 def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign: Campaign) -> None:
-    gallery = load_gallery()
+    gallery = simulated_gallery()
     assert next(iter(gallery)) == FAIR
     for null in gallery.values():
         assert campaign.model(null, 0).identity.settings["strength"] == 0.0
@@ -295,16 +308,55 @@ def test_the_gallery_can_be_built_and_names_are_checked(tmp_path: Path, campaign
         choose(gallery, ["word-lean"])
     own = tmp_path / "mine.toml"
     own.write_text('[mine]\nsettings = { noise = 2.0 }\nmeaning = "Loud."\n')
-    assert list(choose(load_gallery(str(own)), ["mine"])) == [FAIR, "mine"]
+    assert list(choose(load_gallery(campaign.catalogue, "bistereo-tuples", str(own)), ["mine"])) == [FAIR, "mine"]
     own.write_text("[mine]\nsetings = 3\n")
     with raises_code(DataError, "calibration.gallery"):
-        load_gallery(str(own))
+        load_gallery(campaign.catalogue, "bistereo-tuples", str(own))
     with raises_code(DataError, "file.unreadable"):
-        load_gallery(str(tmp_path / "absent.toml"))
+        load_gallery(campaign.catalogue, "bistereo-tuples", str(tmp_path / "absent.toml"))
+
+
+def with_adapter(gallery: Path | str) -> Catalogue:
+    """Return a catalogue with an adapter of somebody else, and a study that is calibrated with its model."""
+    catalogue = Catalogue.load()
+    catalogue.plugins.offers["adapter"]["theirs"] = Registered(Plugged("theirs", Simulated, gallery=gallery), "tests")
+    models = catalogue.registry.models
+    models["their-model"] = replace(models["simulated-analogies"], adapter="theirs")
+    entry = catalogue.registry.study("bistereo-tuples")
+    mine = replace(entry, calibration=replace(entry.calibration, like="their-model"))
+    catalogue.registry.studies["mine"] = mine
+    return catalogue
+
+
+def test_an_adapter_of_somebody_else_registers_its_own_gallery(tmp_path: Path) -> None:
+    file = tmp_path / "fair.toml"
+    file.write_text("[loud]\nsettings = { noise = 3.0 }\n[fair]\n")
+    catalogue = with_adapter(file)
+    gallery = load_gallery(catalogue, "mine")
+    assert list(gallery) == [FAIR, "loud"] and {null.adapter for null in gallery.values()} == {"theirs"}
+    assert load_gallery(catalogue, "bistereo-tuples") == simulated_gallery()
+    campaign = Campaign(catalogue, "mine", SMALL, gallery)
+    fair, loud = (campaign.one(null, 0) for null in gallery)
+    assert fair.numbers and not alike(fair, loud)
+
+
+def test_an_adapter_without_a_gallery_or_without_a_fair_model_is_refused(tmp_path: Path) -> None:
+    with raises_code(UsageError, "calibration.no-gallery"):
+        load_gallery(with_adapter(""), "mine")
+    file = tmp_path / "fair.toml"
+    file.write_text("[loud]\nsettings = { noise = 3.0 }\n")
+    with raises_code(DataError, "calibration.gallery"):
+        load_gallery(with_adapter(file), "mine")
+    with raises_code(DataError, "file.unreadable"):
+        load_gallery(with_adapter(tmp_path / "absent.toml"), "mine")
+
+
+def test_the_digest_of_the_gallery_does_not_depend_on_where_it_is_registered(campaign: Campaign) -> None:
+    assert digest_of_gallery(campaign) == "a7b7aeec2dcb134e25536e3f0cfc3548", "certificates name it"
 
 
 def test_a_null_may_be_in_another_role_and_is_asked_only_where_that_is(tmp_path: Path, monkeypatch: Any) -> None:
-    gallery = load_gallery()
+    gallery = simulated_gallery()
     gallery["other"] = replace(gallery[FAIR], roles={"encoder": "reference-encoder-fair-leans"})
     without = Campaign(Catalogue.load(), "bistereo-tuples", SMALL, gallery)
     journal = Journal(tmp_path / "s.jsonl", without.opening({}))
@@ -328,7 +380,7 @@ def test_every_model_of_the_gallery_can_change_a_built_in_study() -> None:
     found = [read_certificate(path) for path in sorted(ROOT.glob("probes/*/certificates/*.json"))]
     assert len(found) == 11
     changing = {group.null for one in found for group in one.groups if not group.strength and not group.unchanged}
-    assert changing == load_gallery().keys()
+    assert changing == simulated_gallery().keys()
 
 
 def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign, tmp_path: Path) -> None:
@@ -339,7 +391,7 @@ def test_a_null_that_no_answer_depends_on_is_not_asked(campaign: Campaign, tmp_p
 
 
 def test_a_planted_bias_is_found_and_a_fair_model_differs_by_its_seed() -> None:
-    campaign = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
+    campaign = Campaign(Catalogue.load(), "bistereo-tuples", {}, simulated_gallery())
     fair, same, other, biased = (
         campaign.one(FAIR, seed, strength) for seed, strength in ((0, 0.0), (0, 0.0), (1, 0.0), (0, 2.0))
     )
@@ -414,7 +466,7 @@ def test_the_digests_of_data_follow_the_files_that_options_name(tmp_path: Path) 
     digests = []
     for text in (rows, rows.replace("nap", "rest")):
         (tmp_path / "pairs.csv").write_text(text)
-        crows = Campaign(Catalogue.load(), "crows-pairs", {"data": str(tmp_path / "pairs.csv")}, load_gallery())
+        crows = Campaign(Catalogue.load(), "crows-pairs", {"data": str(tmp_path / "pairs.csv")}, simulated_gallery())
         digests.append(data_digests(crows))
     assert digests[0]["pairs.csv"] == hashlib.sha256(rows.encode()).hexdigest() != digests[1]["pairs.csv"]
 
@@ -431,7 +483,7 @@ def test_the_short_way_to_a_headline_is_given_up_where_it_finds_something_else(c
 
 def test_the_short_way_makes_what_the_headline_rests_on_and_no_family_of_tests_in_part() -> None:
     """The shares of attractiveness rest on tests that its headline does not name."""
-    faces = Campaign(Catalogue.load(), "attractiveness", {"categories": ["conditions"]}, load_gallery())
+    faces = Campaign(Catalogue.load(), "attractiveness", {"categories": ["conditions"]}, simulated_gallery())
     observations = faces.observe("fair", 0)
     faces.bench.measure(observations)
     (_, brief), *_ = faces.bench._metrics
@@ -524,7 +576,7 @@ DRAWN = "prejudge.adapters.reference.items:tuples"
 
 
 def with_trained(name: str, trained: TrainedDesign | None = None, **real: float) -> Campaign:
-    own = Campaign(Catalogue.load(), name, {}, load_gallery())
+    own = Campaign(Catalogue.load(), name, {}, simulated_gallery())
     calibration = replace(own.entry.calibration, real=real, trained=trained or TrainedDesign())
     own.entry = replace(own.entry, calibration=calibration)
     return own
@@ -598,7 +650,7 @@ HEAD = read_head(ROOT / "probes" / "bistereo" / FOLDER / f"bistereo-tuples{SUFFI
 def renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificate:
     """Return a certificate of the present code that the user has: that of the package, which may be older."""
     monkeypatch.setenv("PREJUDGE_CONFIG", str(tmp_path / "config"))
-    stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
+    stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, simulated_gallery())
     installed = read_certificate(ROOT / "probes" / "bistereo" / "certificates" / "bistereo-tuples.json")
     present = {"questions": HEAD.questions, "numbers": HEAD.cases, "data": data_digests(stated)}
     present |= {"design": design_of(stated), "options": options_of(stated)}
@@ -623,7 +675,7 @@ def test_trained_models_are_added_to_a_certificate_which_is_else_as_it_was(
 
 @pytest.mark.usefixtures("renewed")
 def test_a_certificate_of_another_design_or_code_gets_no_trained_models(campaign: Campaign) -> None:
-    stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery())
+    stated = Campaign(Catalogue.load(), "bistereo-tuples", {}, simulated_gallery())
     assert present_certificate(stated, HEAD).study == "bistereo-tuples"
     for own, head in ((campaign, HEAD), (stated, replace(HEAD, questions="other")), (stated, replace(HEAD, cases={}))):
         with raises_code(UsageError, "calibration.none"):
@@ -633,7 +685,7 @@ def test_a_certificate_of_another_design_or_code_gets_no_trained_models(campaign
 def test_a_certificate_names_files_and_not_where_they_were(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     tuples(0, file)
-    own = Campaign(Catalogue.load(), "bistereo-tuples", {"data": str(file)}, load_gallery())
+    own = Campaign(Catalogue.load(), "bistereo-tuples", {"data": str(file)}, simulated_gallery())
     assert options_of(own)["data"] == "mine.csv"
     for path in ROOT.glob("probes/*/certificates/*.json"):
         held = read_certificate(path)

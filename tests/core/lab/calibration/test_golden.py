@@ -22,7 +22,6 @@ from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.version import VERSION
 from prejudge.core.lab.calibration.certify import Recipe
-from prejudge.core.lab.calibration.gallery import load_gallery
 from prejudge.core.lab.calibration.golden import compute, stated_campaign
 from prejudge.core.lab.calibration.golden_file import Golden, differences, read, settle, write
 from prejudge.core.lab.calibration.numbers import differing_numbers, filed_certificate, rewrite
@@ -46,7 +45,7 @@ def certificate(head: Head, **changes: Any) -> Certificate:
 
 def computed(study: str, path: Path) -> Golden:
     before = read(path)
-    with stated_campaign(Catalogue.load(), study, {}, load_gallery()) as stated:
+    with stated_campaign(Recipe.load(study, {})) as stated:
         return settle(before, compute(stated, before))
 
 
@@ -74,7 +73,7 @@ def test_a_formula_changed_by_a_millionth_concerns_exactly_the_studies_that_use_
         monkeypatch.setattr(
             f"prejudge.core.statistics.{place}.standardised", lambda gap, variance: original(gap, variance) * (1 + 1e-6)
         )
-    assert differing_numbers(Recipe("bistereo-tuples", {}, load_gallery()), TUPLES)
+    assert differing_numbers(Recipe.load("bistereo-tuples", {}), TUPLES)
     assert "other numbers" in state_after("bistereo-tuples", TUPLES)
     assert state_after("dora-i2t", IMPRESSIONS) == ""
 
@@ -107,7 +106,7 @@ def test_a_model_is_asked_for_what_no_stored_response_answers_and_for_nothing_el
     key = next(iter(before.responses))
     lost = dict(list(before.responses[key].items())[:5])
     less = Golden(before.head, before.identities, {key: dict(list(before.responses[key].items())[5:])}, before.cases)
-    with stated_campaign(Catalogue.load(), "bistereo-tuples", {}, load_gallery()) as stated:
+    with stated_campaign(Recipe.load("bistereo-tuples", {})) as stated:
         silent, asked = compute(stated, less, ask=False), compute(stated, less)
     assert asked.responses[key] == before.responses[key] and not list(differences(before, settle(before, asked)))
     assert not {*lost} & {*silent.responses[key]} and list(differences(before, silent))
@@ -201,7 +200,7 @@ def test_a_head_that_is_not_of_its_numbers_is_found(tmp_path: Path) -> None:
     golden_file = read(TUPLES)
     golden_file.head = replace(golden_file.head, cases=golden_file.head.cases | {STATED: "0" * 32})
     write(golden_file, path := tmp_path / "t.golden.xz")
-    assert [one.of for one in differing_numbers(Recipe("bistereo-tuples", {}, load_gallery()), path)] == ["head"]
+    assert [one.of for one in differing_numbers(Recipe.load("bistereo-tuples", {}), path)] == ["head"]
 
 
 def test_numbers_are_rewritten_by_somebody_who_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +209,7 @@ def test_numbers_are_rewritten_by_somebody_who_reads_them(tmp_path: Path, monkey
     stored = before.cases[STATED].estimates[name]["value"]
     before.cases[STATED].estimates[name]["value"] = stored + 1
     write(before, path := tmp_path / "t.golden.xz")
-    recipe = Recipe("bistereo-tuples", {}, load_gallery())
+    recipe = Recipe.load("bistereo-tuples", {})
     monkeypatch.setenv("CI", "1")
     with raises_code(UsageError, "calibration.numbers"):
         rewrite(recipe, path)
@@ -293,7 +292,7 @@ def test_a_study_without_a_golden_file_or_of_another_design_is_not_verified(
 ) -> None:
     (installed / f"bistereo-tuples{SUFFIX}").unlink()
     with raises_code(UsageError, "calibration.none"):
-        filed_certificate(Recipe("bistereo-tuples", options, load_gallery()))
+        filed_certificate(Recipe.load("bistereo-tuples", options))
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("probes/*/certificates/*.json")), ids=lambda path: path.stem)
