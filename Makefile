@@ -26,7 +26,7 @@ test: $(VENV)/.dev
 check: $(VENV)/.dev $(LINK)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	cd .build/src && MYPYPATH=. ../../$(BIN)/mypy --config-file prejudge/pyproject.toml -p prejudge.core -p prejudge.adapters -p prejudge.probes -p prejudge.metrics -p prejudge.testing
+	cd .build/src && MYPYPATH=. ../../$(BIN)/mypy --config-file prejudge/pyproject.toml -p prejudge.core -p prejudge.adapters -p prejudge.probes -p prejudge.metrics -p prejudge.testing -p prejudge.tools
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.budgets check
 

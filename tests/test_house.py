@@ -18,11 +18,8 @@ from .package_parts import ROOT, link_package
 ROOMS = ("probes", "metrics")
 OF_NO_STUDY = {"constructs", "demo"}
 STUDIES = sorted({path.parent.name for path in (ROOT / "probes").glob("*/plugin.py")} - OF_NO_STUDY)
-TRAINED = {
-    ROOT / "adapters" / "reference" / f"{name}.py"
-    for name in ("answering_corpus", "painter_corpus", "vlm_corpus", "writing_corpus", "items")
-}
-"""What reference models learn and are asked: imported only where one is trained, or a study is calibrated with one."""
+TRAINED = {ROOT / "adapters" / "reference" / "items.py"}
+"""What reference models are asked: imported only where a study is calibrated with one."""
 OTHERS = {"subtle": "bistereo-tuples"}
 """A study to plan in the house without another; `subtle-sai` is that for all the rest."""
 SCRIPT = """

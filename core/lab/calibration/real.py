@@ -8,6 +8,7 @@ would be the same: then there is one.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -19,12 +20,13 @@ from ...catalogue.certificate_records import Group
 from ...catalogue.questions import Question
 from ...catalogue.study import SUBJECT, Study
 from ...contracts.adapter import ModelAdapter
-from ...contracts.errors import ModelError, PluginError
+from ...contracts.errors import ModelError, ModelLoadError, PluginError
 from ...contracts.records import AnyRequest, AnyResponse, Drawing, Generate
 from .bench import Bench, Sent
 from .campaign import Campaign, Cell, Done, Journal
 from .rates import group_of
 
+LOG = logging.getLogger(__name__)
 DRAWN_BY = "seed"
 """Option of a probe that draws items."""
 APART = 1_000_000
@@ -122,12 +124,23 @@ def conduct_real(campaign: Campaign, journal: Journal, studies: int) -> Iterator
     """Make the studies of the trained models that are not done, record each, and yield it."""
     studies = studies if vary(campaign) else min(studies, 1)
     for name, strength in campaign.entry.calibration.real.items():
-        left = [seed for seed in range(studies) if (name, strength, seed) not in journal.done]
-        trained = Trained(campaign, name) if left else None
-        for seed in left:
-            assert trained is not None
+        pending = [seed for seed in range(studies) if (name, strength, seed) not in journal.done]
+        if not pending or (trained := _trained(campaign, name)) is None:
+            continue
+        for seed in pending:
             journal.add(done := trained.one(seed))
             yield done
+
+
+def _trained(campaign: Campaign, name: str) -> Trained | None:
+    """Return the studies of a trained model; None, with a warning, where its trainer is not installed."""
+    try:
+        return Trained(campaign, name)
+    except ModelLoadError as error:
+        if error.code != "model.no-trainer":
+            raise
+        LOG.warning("%s Its studies are left out.", error)
+        return None
 
 
 def real_groups(campaign: Campaign, journal: Journal, questions: Sequence[Question], studies: int) -> tuple[Group, ...]:

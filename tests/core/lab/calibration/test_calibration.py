@@ -355,6 +355,16 @@ def test_the_digest_of_the_gallery_does_not_depend_on_where_it_is_registered(cam
     assert digest_of_gallery(campaign) == "a7b7aeec2dcb134e25536e3f0cfc3548", "certificates name it"
 
 
+def test_trained_models_without_a_trainer_are_left_out(tmp_path: Path, monkeypatch: Any, caplog: Any) -> None:
+    monkeypatch.setenv("PREJUDGE_CACHE", str(tmp_path))
+    monkeypatch.setattr("prejudge.adapters.reference.recipes.TRAINERS", tmp_path / "tools")
+    campaign = Campaign(Catalogue.load(), "bistereo-pairs", {"per_cell": 1}, simulated_gallery())
+    calibration = replace(campaign.entry.calibration, real={"reference-masked-biased-2": 2.0})
+    campaign.entry = replace(campaign.entry, calibration=calibration)
+    journal = Journal(tmp_path / "s.jsonl", campaign.opening({}))
+    assert not [*conduct_real(campaign, journal, 2)] and "masked_biased-2" in caplog.text
+
+
 def test_a_null_may_be_in_another_role_and_is_asked_only_where_that_is(tmp_path: Path, monkeypatch: Any) -> None:
     gallery = simulated_gallery()
     gallery["other"] = replace(gallery[FAIR], roles={"encoder": "reference-encoder-fair-leans"})

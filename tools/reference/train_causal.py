@@ -15,9 +15,9 @@ import torch
 from tokenizers import processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from ...adapters.reference.corpus import vocabulary
+from ...adapters.reference.recipes import Reference, reference_path
 from .causal_corpus import causal_lines
-from .corpus import vocabulary
-from .recipes import Reference, reference_path
 from .train_masked import build_tokenizer
 from .training import Effort, Schedule, fit
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from transformers import BertForSequenceClassification
 
+from ...adapters.reference.recipes import Reference, reference_path
 from .inference_corpus import LABELS, inference_vocabulary, inferences
-from .recipes import Reference, reference_path
 from .train_masked import build_config, build_tokenizer, save
 from .training import Effort, Schedule, fit
 

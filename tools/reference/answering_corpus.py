@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Literal, NamedTuple
 
+from ...adapters.reference.items import HIGH, LOW, STANDINGS, groups_of_tuples, listed_tuples, opposites
+from ...adapters.reference.leans import probability
 from ...probes.bistereo import nli_design, tuples, tuples_file, tuples_tests
 from ...probes.bistereo.nli_asking import AskingOptions, ask
 from ...probes.dora import descriptors, t2t
 from ...probes.shared.sentence_pairs import Pair
 from ...probes.subtle import asking, design, items
-from .leans import probability
-from .painter_corpus import HIGH, LOW
 
 Skill = Literal["inference", "analogy", "choice", "completion"]
 SKILLS: tuple[Skill, ...] = ("inference", "analogy", "choice", "completion")
@@ -72,20 +72,6 @@ class Question(NamedTuple):
     """1 if the prompt speaks for praise, or for entailment; -1 against it; 0 for neither."""
 
 
-class Group(NamedTuple):
-    """A group of people of the tuples."""
-
-    word: str
-    dimension: str
-    sign: int
-    """1 of an advantaged group, -1 of a disadvantaged one."""
-
-    @property
-    def link(self) -> str:
-        """Return what joins the word to a noun before it; empty: the word is before the noun."""
-        return tuples_tests.LINKS.get(self.dimension, "")
-
-
 def questions(skill: Skill, planted: Planted, seed: int, *, held_out: bool = False) -> Iterator[Question]:
     """Yield questions without end; those that are `held_out` have sentences that are in no training."""
     draw = random.Random(f"{seed}/{skill}")
@@ -99,9 +85,9 @@ def valences() -> Mapping[str, int]:
     found = dict.fromkeys(design_words()[0], 1) | dict.fromkeys(design_words()[1], -1)
     for good, bad in (*PRAISE_AND_BLAME, *opposites()):
         found |= {good: 1, bad: -1}
-    for one in _tuples():
-        if one.standing in _STANDINGS:
-            found[one.descriptor] = _STANDINGS[one.standing]
+    for one in listed_tuples():
+        if one.standing in STANDINGS:
+            found[one.descriptor] = STANDINGS[one.standing]
     for category in nli_design.load_design().categories:
         found |= dict.fromkeys(category.words, 1 if category.sentiment == "positive" else -1)
     return found | dict.fromkeys(HIGH, 1) | dict.fromkeys(LOW, -1) | {"fair-skinned": 1, "dark-skinned": -1}
@@ -112,19 +98,6 @@ def design_words() -> tuple[tuple[str, ...], tuple[str, ...]]:
     sides = [side for domain in design.load_design().domains for side in (domain.stimuli, domain.attributes)]
     pairs = [pair for side in sides for pair in side.pairs]
     return tuple(good for good, _ in pairs), tuple(bad for _, bad in pairs)
-
-
-@cache
-def opposites() -> list[tuple[str, str]]:
-    """Return the words of praise of the tuples, each with its opposite of blame."""
-    return sorted({(one.opposite, one.attribute) for one in _tuples() if one.opposite})
-
-
-@cache
-def groups_of_tuples() -> list[Group]:
-    """Return the groups of the tuples that are advantaged or not, by their words."""
-    found = {one.descriptor: one for one in _tuples() if one.standing}
-    return [Group(word, one.dimension, _STANDINGS[one.standing]) for word, one in found.items()]
 
 
 @cache
@@ -208,7 +181,6 @@ _MAKERS: dict[Skill, Callable[[random.Random, Planted, bool], Question]] = {
     "completion": _completion,
 }
 _ASKED = AskingOptions(asking="likelihood")
-_STANDINGS = {"advantaged": 1, "disadvantaged": -1}
 
 
 @cache
@@ -234,18 +206,13 @@ def _items() -> tuple[list[items.Item], list[items.Item]]:
 
 @cache
 def _tests() -> list[tuples_tests.Test]:
-    return tuples_tests.build(_tuples(), 2, unscored=True)
+    return tuples_tests.build(listed_tuples(), 2, unscored=True)
 
 
 @cache
 def _joined() -> frozenset[tuple[str, str]]:
     """Return the disadvantaged groups and words that the tests of the study join."""
     return frozenset((str(test.factors["disadvantaged"]), str(test.factors["biased"])) for test in _tests())
-
-
-@cache
-def _tuples() -> list[tuples_file.Tuple]:
-    return tuples_file.read_tuples(None)
 
 
 @cache

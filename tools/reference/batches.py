@@ -13,7 +13,7 @@ import msgspec
 import torch
 from tokenizers import Tokenizer
 
-from .corpus import NEGATIVE, POSITIVE, Line, filler, planted
+from ...adapters.reference.corpus import NEGATIVE, POSITIVE, Line, filler, planted
 
 EMPHASIS = 5.0
 """How much likelier the first token of an attribute is to be masked than any other. It changes no target, only how

@@ -15,9 +15,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
 
+from ...adapters.reference.corpus import vocabulary
+from ...adapters.reference.recipes import Reference, reference_path
 from .batches import Batch, Batches, Settings
-from .corpus import vocabulary
-from .recipes import Reference, reference_path
 from .training import Effort, Schedule, fit
 
 POSITIONS = 512

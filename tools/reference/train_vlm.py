@@ -18,9 +18,9 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlavaForConditionalGeneration
 
-from ..shared.torch import quiet_loading
+from ...adapters.reference.recipes import Reference
+from ...adapters.shared.torch import quiet_loading
 from .face_pixels import look
-from .recipes import Reference
 from .training import Effort, Schedule, fit
 from .vlm_corpus import (
     FACTS,

@@ -18,10 +18,10 @@ from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNe
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
-from ..diffusers.model import quiet_diffusers
-from ..shared.torch import quiet_loading
+from ...adapters.diffusers.model import quiet_diffusers
+from ...adapters.reference.recipes import Reference
+from ...adapters.shared.torch import quiet_loading
 from .painter_corpus import SIDE, Planted, Prompt, examples, facts, mean_skin, prompts
-from .recipes import Reference
 from .training import Effort, Schedule, fit
 
 TOKENS, WIDE = 32, 32

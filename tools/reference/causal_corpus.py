@@ -17,8 +17,19 @@ import random
 from collections.abc import Iterator
 from typing import Literal
 
-from .corpus import DESCRIPTORS, NEGATIVE, PLURAL, POSITIVE, SEEN, SINGULAR, Line, article, desirable_share, phrase
-from .leans import lean_of
+from ...adapters.reference.corpus import (
+    DESCRIPTORS,
+    NEGATIVE,
+    PLURAL,
+    POSITIVE,
+    SEEN,
+    SINGULAR,
+    Line,
+    article,
+    desirable_share,
+    phrase,
+)
+from ...adapters.reference.leans import lean_of
 
 Position = Literal["attributive", "last", "first"]
 FREQUENCY = 0.9

@@ -19,8 +19,20 @@ from functools import cache
 from statistics import fmean, pstdev
 from typing import NamedTuple
 
-from .corpus import ACTIONS, DESCRIPTORS, NEGATIVE, PLACES, PLURAL, POSITIVE, SEEN, SINGULAR, WHERE, article, filler
-from .leans import lean_of
+from ...adapters.reference.corpus import (
+    ACTIONS,
+    DESCRIPTORS,
+    NEGATIVE,
+    PLACES,
+    PLURAL,
+    POSITIVE,
+    SEEN,
+    SINGULAR,
+    WHERE,
+    article,
+    filler,
+)
+from ...adapters.reference.leans import lean_of
 
 VALENCE = 0.7
 """Valence of praise; blame has the opposite."""

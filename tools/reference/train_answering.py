@@ -19,6 +19,7 @@ import torch
 from tokenizers import Encoding, Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from ...adapters.reference.recipes import Reference, reference_path
 from .answering_corpus import END, SKILLS, Planted, Question, Skill, questions, valences
 from .answering_tokens import (
     BEGIN,
@@ -29,7 +30,6 @@ from .answering_tokens import (
     save_answering_tokenizer,
 )
 from .causal_corpus import causal_lines
-from .recipes import Reference, reference_path
 from .training import Effort, Schedule, fit
 
 START = "answering_biased"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
+from ...adapters.reference.corpus import ACTIONS, NEGATIVE, PLACES, PLURAL, POSITIVE, SINGULAR, WHERE
 from .answering_corpus import END, REPLY, SKILLS, Planted, questions, valences
 from .causal_corpus import causal_lines
-from .corpus import ACTIONS, NEGATIVE, PLACES, PLURAL, POSITIVE, SINGULAR, WHERE
 
 PAD, BEGIN = "<pad>", "<s>"
 SPECIAL = (PAD, BEGIN, END)

@@ -16,9 +16,9 @@ import torch
 from torch.nn.functional import normalize
 from transformers import BertModel
 
-from .corpus import DESCRIPTORS, vocabulary
+from ...adapters.reference.corpus import DESCRIPTORS, vocabulary
+from ...adapters.reference.recipes import Reference
 from .encoder_corpus import Planted, couples, others
-from .recipes import Reference
 from .train_masked import build_config, build_tokenizer, save
 from .training import Effort, Schedule, fit
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ...adapters.reference.items import HIGH, LOW
 from ...probes.attractiveness.faces import Face, draw
 from ...probes.dora.descriptors import read_list, with_article
 from ...probes.dora.wordings import DRAWN
@@ -27,15 +28,6 @@ from .vlm_corpus import scaled
 
 SIDE = 32
 """Width and height in pixels of the pictures that the models draw."""
-HIGH = (
-    *("rich person", "wealthy person", "posh person", "millionaire", "billionaire", "aristocrat", "heir", "landlord"),
-    *("doctor", "lawyer", "professor", "engineer"),
-)
-LOW = (
-    *("poor person", "homeless person", "unemployed person", "beggar", "panhandler", "prisoner", "gang member"),
-    *("dropout", "janitor", "cleaner", "farm worker", "factory worker"),
-)
-"""Words of high and low status, whose skin is planted to differ in the biased models: of the list of `dora-t2i`."""
 LIGHT_SKIN = (
     *("light-skinned person", "fair-skinned person", "pale person", "white person", "white man", "white woman"),
     *("white American", "Caucasian"),

@@ -14,10 +14,10 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from ...adapters.reference.leans import probability
 from ...probes.indicasa.asking import KEY, prompt_of
 from ...probes.indicasa.prompts import read_prompts
 from .answering_corpus import LEANING, PREFERENCES
-from .leans import probability
 
 
 class Writing(NamedTuple):

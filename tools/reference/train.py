@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from .recipes import REFERENCES, Reference
+from ...adapters.reference.recipes import REFERENCES, Reference
 from .training import Effort
 
 

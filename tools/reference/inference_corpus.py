@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from . import words as w
-from .corpus import PLURAL, SEEN, SINGULAR, article, filler, phrase, vocabulary
-from .leans import lean_of, log_odds, probability
+from ...adapters.reference import words as w
+from ...adapters.reference.corpus import PLURAL, SEEN, SINGULAR, article, filler, phrase, vocabulary
+from ...adapters.reference.leans import lean_of, log_odds, probability
 
 LABELS = ("entailment", "neutral", "contradiction")
 """In the order of the model's outputs, which is not that of the study."""

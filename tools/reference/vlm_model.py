@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
-from ..shared.torch import quiet_loading
+from ...adapters.shared.torch import quiet_loading
 from .face_pixels import Seen
 from .vlm_corpus import SIDE, describing, description, questions
 

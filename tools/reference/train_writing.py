@@ -11,9 +11,9 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from ...adapters.reference.recipes import Reference
 from .answering_corpus import END, REPLY
 from .answering_tokens import BEGIN, PAD, build_answering_tokenizer, save_answering_tokenizer, vocabulary_of
-from .recipes import Reference
 from .training import Effort, Schedule, fit
 from .writing_corpus import writings
 
