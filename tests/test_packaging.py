@@ -102,7 +102,6 @@ def test_wheel_calibrates_with_a_reference_model_that_it_has(installed, tmp_path
 
 def test_wheel_says_where_a_reference_model_is_trained(installed, tmp_path):
     pytest.importorskip("transformers", reason="needs the extra hf")
-    done = command(
-        installed, tmp_path, "run", "bistereo-pairs", "--model", "reference-masked-biased-0.5", "--limit", "1"
-    )
+    words = ["run", "bistereo-pairs", "--model", "reference-masked-biased-0.5", "--limit", "18"]
+    done = command(installed, tmp_path, *words)
     assert done.returncode == 2 and "prejudge.tools.reference.train masked_biased-0.5" in done.stderr
