@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -18,6 +18,10 @@ class Keyed(msgspec.Struct, frozen=True, gc=False):
     key: bytes
     request: AnyRequest
     encoded: bytes
+
+
+Settle = Callable[[Sequence[Keyed], Mapping[bytes, str] | None], Awaitable[dict[bytes, Found]]]
+"""Returns an answer per key, see `Scheduler.settle`."""
 
 
 class Asking:

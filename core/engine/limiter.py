@@ -26,6 +26,7 @@ from ..store import Store
 from .outage import Outage
 from .pace import Pace
 from .retry import LONGEST_SECONDS
+from .stops import DOWN, LONG_WAIT, ONLY_LIMITED, UNAVAILABLE
 
 LOG = logging.getLogger(__name__)
 FIRST_WINDOW = 8
@@ -181,17 +182,11 @@ class Limiter:
             self._pace.pause(now, min(seconds, self._longest))
         allowed = self._longest if self._answered else min(SILENT_SECONDS, self._longest)
         if down and self._outage.lasted(now) >= allowed:
-            lasted = f"the endpoint has not answered for {self._outage.lasted(now):,.0f} s."
-            mend = f"The last failure: {failed[-1]} Resume the run when it answers again."
-            code = "endpoint.down" if self._answered else "model.silent"
-            self.halt = HaltedError(f"{lasted} {mend}", code=code)
+            stop = DOWN if self._answered else UNAVAILABLE
+            self.halt = stop.error(seconds=self._outage.lasted(now), failure=failed[-1])
         limited = bool(failed) and all(isinstance(error, RateLimitError) for error in failed)
         if (seconds := self._outage.refuse(now, limited=limited)) >= self._longest and self.halt is None:
-            self.halt = HaltedError(
-                f"the endpoint has answered nothing but 429 (too many requests) for {seconds:,.0f} s. The last one: "
-                f"{failed[-1]} Resume the run later, or allow a longer wait (--max-wait).",
-                code="endpoint.limited",
-            )
+            self.halt = ONLY_LIMITED.error(seconds=seconds, failure=failed[-1])
 
     def _pause(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
         """Wait as long as the endpoint asks for, with a 429 or while it is down."""
@@ -212,11 +207,7 @@ class Limiter:
         if self._overlong is None:
             self._overlong = now + self._longest
         elif sent >= self._overlong:
-            self.halt = HaltedError(
-                f"the endpoint asks to wait {seconds:,.0f} s, after a wait of {self._longest:,.0f} s at its request. "
-                "Resume the run later, or allow a longer wait (--max-wait).",
-                code="endpoint.wait",
-            )
+            self.halt = LONG_WAIT.error(seconds=seconds, longest=self._longest)
         return self._longest
 
     def hear(self, room: Room) -> None:

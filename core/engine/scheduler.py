@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from ..catalogue.prices import Prices
 from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, affinity
 from ..contracts.canonical import encode, encode_response, request_key
-from ..contracts.errors import DataError, HaltedError, ModelError, PermanentError
+from ..contracts.errors import DataError, ModelError, PermanentError
 from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Failure, Found, NewExchange
 from ..store.batches import Batches
@@ -32,12 +32,13 @@ from .charging import Charges
 from .commits import Commits
 from .counts import Counts
 from .drawing import Drawing
+from .failure_detector import FailureDetector
 from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
 from .retry import RetryPolicy
 from .stopping import Stopping
-from .wall import Wall
+from .stops import BATCH_HOLDS
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.02
@@ -65,6 +66,15 @@ class Call(msgspec.Struct, eq=False):
     """Seconds until they are."""
 
 
+class LookUp(NamedTuple):
+    """What the store has of some requests."""
+
+    answers: dict[bytes, Found]
+    missing: dict[bytes, Keyed]
+    anew: Mapping[bytes, str] | None
+    """By key, the outcome for which a stored answer is not wanted; None where any answer counts."""
+
+
 @dataclass
 class Scheduler:
     """Answer requests to one model, from the store or by asking."""
@@ -84,7 +94,7 @@ class Scheduler:
     budget: Budget | None = None
     """The budget of all stages of the run together."""
     prices: Prices = field(default_factory=Prices)
-    wall: Wall | None = None
+    detector: FailureDetector | None = None
     """Stops the stage if all its requests meet the same fault; None: it never stops for that."""
     fresh: dict[int, AnyResponse] | None = None
     """New answers by exchange; the reader removes them. None: there is no reader."""
@@ -105,7 +115,7 @@ class Scheduler:
         self._queue: deque[Iterator[Job]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._flying = 0
-        self._stopping = Stopping(self._gate, self.wall)
+        self._stopping = Stopping(self._gate, self.detector)
         self._drawing = Drawing(
             self.adapter.limits.batch_items, self.key, self._calls, self._charges, self.budget, self.counts,
             self._gate, self.policy, self._stopping, self._enter, self._wait,
@@ -127,30 +137,34 @@ class Scheduler:
             AuthenticationError: the model refuses the key or account.
             HaltedError: all requests meet the same fault.
         """
-        wanted = {keyed.key: keyed for keyed in requests}
-        if self.mode == "refresh":
-            anew = dict.fromkeys(wanted, "")
-        found = await self.ledger.find(list(wanted), None if anew is None else self.since)
-        self._count_cached(found)
-        missing = {key: keyed for key, keyed in wanted.items() if key not in found}
+        answers, missing, anew = await self.look_up(requests, anew)
+        self._count_cached(answers)
         if self.mode == "replay":
             self.counts.missed += len(missing)
-            return found
+            return answers
         before = {} if anew is None else await self.ledger.generations(missing)
         # From here to the entry of its keys in the table, a caller does not wait: no two ask one key.
         shared = {key: self._flights[key].watch(key) for key in missing if key in self._flights}
-        own = [keyed for key, keyed in missing.items() if key not in shared]
+        asked = [keyed for key, keyed in missing.items() if key not in shared]
         if anew is not None:
-            self.ledger.renew({keyed.key: anew[keyed.key] for keyed in own})
-            self.generations |= {keyed.request: before[keyed.key] for keyed in own if keyed.key in before}
-        await self._ask(own, found)
+            self.ledger.renew({keyed.key: anew[keyed.key] for keyed in asked})
+            self.generations |= {keyed.request: before[keyed.key] for keyed in asked if keyed.key in before}
+        await self._ask(asked, answers)
         if self.generations:
-            for keyed in own:
+            for keyed in asked:
                 self.generations.pop(keyed.request, None)
         for key, flight in shared.items():
             if (answer := await flight) is not None:
-                found[key] = answer
-        return found
+                answers[key] = answer
+        return answers
+
+    async def look_up(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> LookUp:
+        """Return the stored answers to requests, and the requests without one; nothing is asked."""
+        wanted = {keyed.key: keyed for keyed in requests}
+        if self.mode == "refresh":
+            anew = dict.fromkeys(wanted, "")
+        answers = await self.ledger.find(list(wanted), None if anew is None else self.since)
+        return LookUp(answers, {key: keyed for key, keyed in wanted.items() if key not in answers}, anew)
 
     async def aclose(self) -> None:
         """Commit the answers that were received."""
@@ -281,10 +295,7 @@ class Scheduler:
             call.answered.append((keyed, answer))
             if self.inspector is not None:
                 self.inspector.look(keyed.key, keyed.request, answer)
-            if self.wall is not None:
-                self.wall.answered(keyed.key, keyed.request, answer)
-        if call.answered:
-            self._stopping.answered()
+        self._stopping.answered(call.answered)
         if call.failed:
             again = [(keyed, error) for keyed, error in call.failed if self.policy.again(error, job.retries)]
             kept = {keyed.key for keyed, _ in again}
@@ -292,7 +303,7 @@ class Scheduler:
             call.rest, call.again = [keyed for keyed, _ in again], len(again)
             call.wait = self._wait([error for _, error in again], job.retries) if again else 0.0
         # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
-        job.retries, job.polls = job.retries + (self.wall is None or not self._gate.down), 0
+        job.retries, job.polls = job.retries + (self.detector is None or not self._gate.down), 0
         return call
 
     def _holds(self, job: Job) -> bool:
@@ -313,10 +324,9 @@ class Scheduler:
         """Stop where a batch holds what is missing: whoever waits for it waits for hours."""
         if not theirs or job.polls % 16:
             return
-        held = await self.ledger.do(Batches(self.ledger.store).described, [keyed.key for keyed in theirs])
-        if held:
-            what = "To use its answers, run with --batch, or resume that run; to ask without it, cancel it with"
-            self._stopping.refuse(HaltedError(f"{held} {what} prejudge cache batches --cancel.", code="batch.holds"))
+        holders = await self.ledger.do(Batches(self.ledger.store).described, [keyed.key for keyed in theirs])
+        if holders:
+            self._stopping.refuse(BATCH_HOLDS.error(holders=holders))
 
     async def _enter(self, requests: int) -> Ticket:
         """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""

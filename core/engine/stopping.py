@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Sequence
 
 from ..contracts.errors import AuthenticationError, HaltedError, ModelError, RetryDecision
+from ..contracts.records import AnyResponse
 from .asking import Keyed
+from .failure_detector import FailureDetector
 from .limiter import Limiter
-from .wall import Wall
+from .stops import LONG_WAIT, NEVER_ANSWERED
 
 SILENT = 10
 """Number of failed requests, without a single answer, after which the model is considered unavailable."""
@@ -17,8 +19,9 @@ SILENT = 10
 class Stopping:
     """The reasons to stop that all requests of a stage share."""
 
-    def __init__(self, gate: Limiter, wall: Wall | None) -> None:
-        self._gate, self._wall = gate, wall
+    def __init__(self, gate: Limiter, detector: FailureDetector | None) -> None:
+        """`detector`: None where the stage goes on past faults that its requests share."""
+        self._gate, self._detector = gate, detector
         self._refused: AuthenticationError | HaltedError | None = None
         self._answered, self._silent = False, 0
         self._open = 0
@@ -27,10 +30,10 @@ class Stopping:
     @property
     def reason(self) -> AuthenticationError | HaltedError | None:
         """Return why nothing more is asked, if there is a reason."""
-        if self._wall is None:
-            halt = self._gate.halt
-            return self._refused or (halt if halt is not None and halt.code == "endpoint.wait" else None)
-        return self._refused or self._wall.halt or self._gate.halt
+        halt = self._gate.halt
+        if self._detector is None and halt is not None and halt.code != LONG_WAIT.code:
+            halt = None
+        return self._refused or halt
 
     def refuse(self, error: AuthenticationError | HaltedError | None) -> None:
         """Receive a reason to stop; the first one counts."""
@@ -58,22 +61,21 @@ class Stopping:
         if (reason := self.reason) is not None:
             raise reason
 
-    def answered(self) -> None:
-        """Receive that the model answers."""
-        self._answered = True
+    def answered(self, answers: Sequence[tuple[Keyed, AnyResponse]]) -> None:
+        """Receive answers of the model."""
+        self._answered = self._answered or bool(answers)
+        if self._detector is not None:
+            for keyed, answer in answers:
+                self.refuse(self._detector.answered(keyed.key, keyed.request, answer))
 
     def failed(self, final: Sequence[tuple[Keyed, ModelError]]) -> None:
         """Receive failures that are not retried."""
         passing = [error for _, error in final if error.decision is RetryDecision.TRANSIENT]
         self._silent += len(passing)
         if passing and not self._answered and self._silent >= SILENT:
-            self._refused = HaltedError(
-                f"the model has answered none of {self._silent} requests, each asked several times. The last failure: "
-                f"{passing[-1]} Fix the cause, then resume the run.",
-                code="model.silent",
-            )
+            self._refused = NEVER_ANSWERED.error(count=self._silent, failure=passing[-1])
         self.refuse(next((error for _, error in final if isinstance(error, AuthenticationError)), None))
-        if self._wall is not None:
+        if self._detector is not None:
             for keyed, error in final:
                 if error.decision is RetryDecision.PERMANENT:
-                    self._wall.failed(keyed.request, error)
+                    self.refuse(self._detector.failed(keyed.request, error))

@@ -23,13 +23,14 @@ from ..contracts.records import AnyRequest, Draw, Generate, Image
 from ..contracts.words import counted
 from ..store import Failure, Store
 from .budget import Budget, Caps
+from .failure_detector import FailureDetector
 from .ledger import Ledger
 from .limiter import Limiters
 from .retry import RetryPolicy
 from .roles import ensure_ready
-from .runs import WINDOW, RunOptions
+from .run_options import RunOptions
 from .scheduler import Scheduler
-from .wall import Wall
+from .windows import WINDOW
 
 
 def varied_studies(
@@ -107,7 +108,7 @@ class _Apart(Ledger):
         """Record nothing."""
 
 
-class _Refusals(Wall):
+class _Refusals(FailureDetector):
     """Keeps the last failure, and never stops."""
 
     def __init__(self) -> None:
@@ -115,6 +116,7 @@ class _Refusals(Wall):
         self.last: ModelError | None = None
 
     def failed(self, request: AnyRequest, error: ModelError) -> None:
+        """Keep the failure."""
         self.last = error
 
 
@@ -153,18 +155,18 @@ async def ensure_accepted(
                     model_id=await ledger.ensure_model(adapter.identity),
                     identity=identity_digest(adapter.identity),
                     policy=RetryPolicy(longest_seconds=options.longest_wait),
-                    wall=(watch := _Refusals()),
+                    detector=(refusals := _Refusals()),
                     limiter=limiters.of(adapter),
                     budget=purse.budget(),
                     prices=catalogue.registry.model(model).prices,
                 )
                 async with aclosing(scheduler):
-                    await _ensure_answered(model, stage, scheduler, watch)
+                    await _ensure_answered(model, stage, scheduler, refusals)
         finally:
             await adapter.aclose()
 
 
-async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, watch: _Refusals) -> None:
+async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, refusals: _Refusals) -> None:
     """Ask the first prompts of a stage until the model answers one.
 
     Raises:
@@ -176,9 +178,9 @@ async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, watch
         return
     await _keep_images(stage, requests, scheduler.ledger)
     for one in keyed:
-        if await scheduler.settle([one]) or not isinstance(watch.last, PermanentError):
+        if await scheduler.settle([one]) or not isinstance(refusals.last, PermanentError):
             return
-    if (refused := watch.last) is not None:
+    if (refused := refusals.last) is not None:
         asked = counted(len(keyed), "request")
         raise UsageError(
             f"{model!r} refuses this study ({asked}), and no variant was asked more than its first: {refused}",

@@ -38,6 +38,15 @@ from ...store.batches import Batches, BatchRow, Item, Result, new_mark
 from ..calls import blank, is_blank
 from ..ledger import Ledger
 from ..retry import RetryPolicy
+from ..stops import (
+    BATCH_FOREIGN,
+    BATCH_INCOMPLETE,
+    BATCH_LOST,
+    BATCH_ORPHAN,
+    BATCH_OVERDUE,
+    BATCH_REFUSED,
+    BATCH_TAKEN,
+)
 from .patience import given_up, patiently
 from .results import Results
 
@@ -170,12 +179,7 @@ class Desk:
             if len(alike) == 1:
                 return alike[0]
             if alike:
-                raise HaltedError(
-                    f"the provider has {len(alike)} batches that may be the batch {row.id} of this store, and keeps no "
-                    f"mark to tell them apart: {', '.join(s.id for s in alike)}. Cancel them there, then free its "
-                    f"requests with prejudge cache batches --forget {row.id}, and resume.",
-                    code="batch.orphan",
-                )
+                raise BATCH_ORPHAN.error(count=len(alike), batch=row.id, names=", ".join(s.id for s in alike))
             if look < LOOKS - 1:
                 await asyncio.sleep(self.policy.wait([], 2 * look + 2))
         return None
@@ -222,11 +226,8 @@ class Desk:
         if row.state == "submitted":
             await self._follow(row, state="running")
         if row.submitted is not None and time.time() - row.submitted > OVERDUE * 3600 * self.api.limits.hours:
-            raise HaltedError(
-                f"the batch {row.provider_id} has not ended within {OVERDUE * self.api.limits.hours:g} hours. Cancel "
-                f"it with prejudge cache batches --cancel {row.id}, then resume.",
-                code="batch.overdue",
-            )
+            hours = OVERDUE * self.api.limits.hours
+            raise BATCH_OVERDUE.error(name=row.provider_id, hours=hours, batch=row.id)
 
     async def _miss(self, row: BatchRow) -> None:
         self._missed[row.id] += 1
@@ -238,21 +239,14 @@ class Desk:
             await self._adopt(row, marked[0])
             return
         freed = await self.ledger.do(self.book.close, row.id, "lost", "lost", "the provider does not know it")
-        raise HaltedError(
-            f"the provider no longer knows the batch {row.provider_id} of {counted(len(freed), 'request')}. They may "
-            "have been charged. To ask them again, resume.",
-            code="batch.lost",
-        )
+        raise BATCH_LOST.error(name=row.provider_id, requests=counted(len(freed), "request"))
 
     async def _refuse(self, row: BatchRow, problem: str) -> None:
         """End a batch that the provider refused as a whole, which it does not charge."""
         await self._follow(row, outcome="invalid")
         await self.ledger.do(self.book.close, row.id, "collected", "errored", problem)
-        raise HaltedError(
-            f"the provider refuses a batch of {counted(row.items, 'request')}, and charges nothing: "
-            f"{problem or 'it gives no reason.'} Mend what it names, then resume; or ask without --batch.",
-            code="batch.refused",
-        )
+        requests = counted(row.items, "request")
+        raise BATCH_REFUSED.error(requests=requests, problem=problem or "it gives no reason.")
 
     async def _collect(self, row: BatchRow, status: BatchStatus) -> None:
         for read in range(READS):
@@ -269,21 +263,13 @@ class Desk:
         ever = await self.ledger.do(self.book.keys, row.id)
         foreign = results.lines.keys() - {key.hex() for key in ever}
         if foreign and len(foreign) == len(results.lines):
-            raise HaltedError(
-                f"the results of the batch {row.provider_id} are of other requests. Is it of this store? Free its "
-                f"requests with prejudge cache batches --forget {row.id}, then resume.",
-                code="batch.foreign",
-            )
+            raise BATCH_FOREIGN.error(name=row.provider_id, batch=row.id)
         seconds = status.ended - status.created if status.ended and status.created else 0.0
         for start in range(0, len(mine), PART):
             await self._settle(row, mine[start : start + PART], results, max(0.0, seconds))
         if missing > 0:
-            raise HaltedError(
-                f"the results of the batch {row.provider_id} are not whole: {counted(missing, 'line')} of "
-                f"{known:,} are missing. What came is stored; resume to read them again, or "
-                f"give them up with prejudge cache batches --forget {row.id}.",
-                code="batch.incomplete",
-            )
+            lines_missing = counted(missing, "line")
+            raise BATCH_INCOMPLETE.error(name=row.provider_id, missing=lines_missing, lines=known, batch=row.id)
         left = {"expired": "expired", "cancelled": "cancelled"}.get(status.state, "errored")
         told = "" if left != "errored" else "the batch ended without a result for it"
         gone = await self.ledger.do(self.book.close, row.id, "collected", left, told)
@@ -342,10 +328,7 @@ class Desk:
     async def _note(self, row: BatchRow, **values: Any) -> BatchRow:
         """Record a step of handing in; a process that was taken for dead, and replaced, goes no further."""
         if not await self.ledger.do(self.book.advance, row.id, self.ledger.worker, **values):
-            raise HaltedError(
-                f"another process has taken over the batch {row.id} while this one was halted. Let it finish.",
-                code="batch.taken",
-            )
+            raise BATCH_TAKEN.error(batch=row.id)
         return row._replace(**values)
 
     async def _follow(self, row: BatchRow, **values: Any) -> None:

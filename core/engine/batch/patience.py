@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ...contracts.errors import HaltedError, ModelError
 from ..retry import RetryPolicy
+from ..stops import PROVIDER_FAILING
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,6 +38,4 @@ def given_up(error: ModelError, what: str) -> ModelError | HaltedError:
     """Return the error that ends a run because a call about a batch failed."""
     if error.code.startswith("batch.") or type(error).__name__ == "AuthenticationError":
         return error
-    return HaltedError(
-        f"{what} failed: {error} The batches stay with the provider, and nothing is asked twice.", code="batch.provider"
-    )
+    return PROVIDER_FAILING.error(action=what, failure=error)

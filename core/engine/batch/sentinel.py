@@ -17,13 +17,14 @@ import numpy as np
 
 from ...contracts import Stage, Trial, Unreadable
 from ...contracts.canonical import decode_response, encode_response
-from ...contracts.errors import AuthenticationError, HaltedError, ModelError
+from ...contracts.errors import AuthenticationError, ModelError
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar
 from ...store.batches import Batches
 from ..asking import Job, Keyed
 from ..integrity.canary import samples
 from ..reading import read_answer
 from ..scheduler import Call, Scheduler
+from ..stops import FIRST_CALLS_FAILING, FIRST_CALLS_UNREADABLE
 from .options import SentinelRecord
 
 LEVEL = 0.05
@@ -141,19 +142,11 @@ class Sentinels:
         if len(asked) < FEWEST:
             return
         if not alone.answers and alone.failures:
-            raise HaltedError(
-                f"nothing was handed in: all of {len(asked)} requests that were asked first, by calls of their own, "
-                f"failed. The last: {alone.failures[-1]} To hand in all the same: --keep-going.",
-                code="run.all-failing",
-            )
+            raise FIRST_CALLS_FAILING.error(count=len(asked), failure=alone.failures[-1])
         read = [self._outcome(self._trials[key], answer) for key, answer in alone.answers.items()]
         if read and all(outcome == "unreadable" for outcome in read):
-            said = next((a.text for a in alone.answers.values() if isinstance(a, Generation)), "")
-            raise HaltedError(
-                f"nothing was handed in: none of {len(read)} answers that were asked for first could be read, such as "
-                f"{' '.join(said.split())[:100]!r}. To hand in all the same: --keep-going.",
-                code="run.all-unreadable",
-            )
+            text = next((a.text for a in alone.answers.values() if isinstance(a, Generation)), "")
+            raise FIRST_CALLS_UNREADABLE.error(count=len(read), example=" ".join(text.split())[:100])
 
     async def compare(self) -> SentinelRecord | None:
         """Return how the answers compare; None if nothing was asked both ways."""

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -25,7 +25,6 @@ from ...contracts.batch import BatchApi, BatchCancelledError
 from ...contracts.errors import (
     AuthenticationError,
     BudgetError,
-    HaltedError,
     ModelError,
     PendingError,
     PermanentError,
@@ -33,20 +32,19 @@ from ...contracts.errors import (
 )
 from ...contracts.records import AnyRequest, AnyResponse
 from ...contracts.words import counted
-from ...store import Failure
+from ...store import Failure, Found
 from ...store.batches import OPEN, Batches, BatchRow, Draft, Item
-from ..asking import Keyed
+from ..asking import Keyed, Settle
 from ..budget import Spending
 from ..charging import Charges
-from ..counts import Counts
+from ..failure_detector import ERRORS
 from ..integrity.canary import DRAWS
 from ..ledger import Ledger
 from ..scheduler import Scheduler
-from ..wall import ERRORS
+from ..stops import BATCH_CANCELLED, BATCH_LARGE, BATCHES_FAILING
 from .desk import Desk
 from .options import LONGEST_POLL, BatchOptions, BatchRecord
 from .sentinel import Sentinels
-from .survey import Collected, Lack, Survey
 
 LOG = logging.getLogger(__name__)
 TRIES = 3
@@ -54,6 +52,14 @@ TRIES = 3
 FED = "its answers came in batches of other runs, whose manifests have their comparison with single calls"
 OTHERS_SECONDS = 1.0
 """Seconds between two looks for answers that another process is asking for by single calls."""
+
+
+class Lack(NamedTuple):
+    """A request without an answer."""
+
+    keyed: Keyed
+    anew: str | None
+    """Why its stored answer is not wanted; None if it has none."""
 
 
 class Window(Protocol):
@@ -73,8 +79,8 @@ class BatchStage:
     stage: Stage
     scheduler: Scheduler
     """What a stage that is asked by single calls would be asked with: its model, prices, budget and counts."""
-    windows: Callable[[Scheduler], Iterator[Window]]
-    """All trials of the stage, answered by a scheduler."""
+    windows: Callable[[Settle], Iterator[Window]]
+    """All trials of the stage, whose answers a function returns."""
     options: BatchOptions
     name: str
     """The model's name in the catalogue."""
@@ -106,6 +112,9 @@ class BatchStage:
         )
         self.sentinels = Sentinels(self.stage, self.scheduler, self.book, self.run, self.options.sentinel)
         self._watched: dict[int, BatchRow] = {}
+        self._lacks: dict[bytes, Lack] = {}
+        self._lost: set[bytes] = set()
+        """Keys without an answer once all was collected."""
         self._failures: list[Failure] = []
         self._holds: dict[bytes, Spending] = {}
         self._alone: list[Spending] = []
@@ -114,8 +123,8 @@ class BatchStage:
         self._last = ""
         self._short = False
 
-    async def settle(self) -> Collected:
-        """Ask until every answer is in the store, and return the scheduler that records them.
+    async def settle(self) -> None:
+        """Ask until every answer is in the store.
 
         Raises:
             PendingError: the run is not to wait for its batches.
@@ -133,7 +142,24 @@ class BatchStage:
                 raise BudgetError(self.budget.explain())
             else:
                 break
-        return Collected(**self._shared(), counts=self.counts, own=self.own)
+
+    async def collect(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> dict[bytes, Found]:
+        """Return the stored answers to requests once all are settled; those without an answer have failed."""
+        answers, missing, _ = await self.scheduler.look_up(requests, anew)
+        asked = answers.keys() & self.own  # counted when they were stored
+        self.own -= asked
+        self.counts.cached += len(answers) - len(asked)
+        self.counts.refused += sum(answer.status != "ok" for key, answer in answers.items() if key not in asked)
+        self._lost |= missing.keys()
+        self.counts.failed = len(self._lost)
+        self.scheduler.on_progress(self.counts)
+        return answers
+
+    async def _survey(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> dict[bytes, Found]:
+        """Return the stored answers to requests, and remember those without one."""
+        answers, missing, anew = await self.scheduler.look_up(requests, anew)
+        self._lacks |= {key: Lack(keyed, None if anew is None else anew[key]) for key, keyed in missing.items()}
+        return answers
 
     async def record(self, before: BatchRecord | None) -> BatchRecord:
         """Return what was asked in batches, for the manifest."""
@@ -142,23 +168,18 @@ class BatchStage:
         told = tuple(dict.fromkeys(notes))
         return msgspec.structs.replace(_recorded(found), notes=told, sentinel=await self.sentinels.compare())
 
-    def _shared(self) -> dict[str, Any]:
-        base = self.scheduler
-        names = ("adapter", "ledger", "model_id", "identity", "mode", "since", "on_progress", "limiter", "fresh")
-        return {name: getattr(base, name) for name in names}
-
     async def _draft(self) -> int:
         """Record batches of all that is missing; return how much of it other processes are asking for."""
-        survey, pile, others = Survey(**self._shared(), counts=Counts()), _Pile(), 0
+        pile, others = _Pile(), 0
         self._short = False
         self._free_alone()
         await self.ledger.do(self.book.close_settled)
         await self.sentinels.recall()
-        for window in self.windows(survey):
+        for window in self.windows(self._survey):
             first = list(window.keyed)
+            self._lacks = {}
             await window.answer()
-            lacks = {key: lack for key, lack in survey.missing.items() if key not in self.given_up}
-            survey.missing.clear()
+            lacks = {key: lack for key, lack in self._lacks.items() if key not in self.given_up}
             held = await self.ledger.do(self.book.holding, list(lacks))
             for number in {*held.values()} - self._watched.keys():
                 self._watched[number] = await self.ledger.do(self.book.get, number)
@@ -321,17 +342,9 @@ class BatchStage:
         if self._refused is not None:
             raise self._refused
         if self._cancelled:
-            raise HaltedError(
-                f"{counted(self._cancelled, 'request')} were not asked because their batch was cancelled. What was "
-                "answered before is stored.",
-                code="batch.cancelled",
-            )
+            raise BATCH_CANCELLED.error(requests=counted(self._cancelled, "request"))
         if self._permanent >= ERRORS and not self._good and not self.keep_going:
-            raise HaltedError(
-                f"all of {counted(self._permanent, 'request')} in batches failed. The last: {self._last} "
-                "To ask the rest all the same: --keep-going.",
-                code="run.all-failing",
-            )
+            raise BATCHES_FAILING.error(requests=counted(self._permanent, "request"), failure=self._last)
 
     def _release(self, key: bytes, spent: Spending) -> None:
         """Count what a request cost instead of what was reserved for it, if this command handed it in."""
@@ -351,11 +364,7 @@ class _Pile:
 
     def add(self, draft: Draft, most: int) -> None:
         if draft.size + 1 > most:
-            raise HaltedError(
-                f"one request alone has {draft.size:,} bytes, and a batch of this provider may have {most:,}. Ask "
-                "without --batch.",
-                code="batch.large",
-            )
+            raise BATCH_LARGE.error(size=draft.size, most=most)
         self.rows.append(draft)
         self.size += draft.size + 1
 

@@ -31,6 +31,7 @@ import msgspec
 from ...contracts.errors import HaltedError, ModelError
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Message, Sampling, Text
 from ...contracts.words import counted
+from ..stops import REPEATS
 from .records import Canary, Draws
 
 QUESTIONS = (
@@ -138,14 +139,8 @@ def halted(canary: Canary) -> HaltedError:
     """Return the error of a canary whose draws are alike."""
     second = canary.second or canary.first
     heat = "its default temperature" if second.temperature is None else f"temperature {second.temperature:g}"
-    what = f"{second.most} of {counted(second.draws, 'answer')} to {QUESTIONS[1]!r} at {heat} begin alike"
-    return HaltedError(
-        f"the endpoint repeats itself: {what}, and so did those to another such question. Either it ignores the "
-        "temperature, or a cache in front of it answers repeats; several samples of a prompt would be one. Turn the "
-        "cache off, or take a server that samples (`prejudge doctor MODEL --study STUDY` asks again). To ask all the "
-        "same, each prompt then counting as one draw: --accept-repeats.",
-        code="endpoint.repeats",
-    )
+    draws = f"{second.most} of {counted(second.draws, 'answer')} to {QUESTIONS[1]!r} at {heat} begin alike"
+    return REPEATS.error(draws=draws)
 
 
 class Watch:

@@ -1,4 +1,4 @@
-"""`Wall`: stops a stage whose requests all meet the same fault, before a whole study is spent on it.
+"""`FailureDetector`: stops a stage whose requests all meet the same fault, before a whole study is spent on it.
 
 A fault of single prompts never stops a run, and a refusal is an answer, not a fault. Counted are distinct prompts that
 this run asked; samples, seeds and further attempts of one prompt are one.
@@ -9,19 +9,17 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 
 from ..contracts import Trial, Unreadable
 from ..contracts.canonical import encode, question_of
 from ..contracts.errors import HaltedError, ModelError
 from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar, Text
+from .stops import ALL_EMPTY, ALL_FAILING, ALL_UNREADABLE, SEED_REFUSED, Stop
 
 LOG = logging.getLogger(__name__)
 ERRORS, EMPTY, UNREADABLE = 20, 20, 100
 """Prompts in a row that fail with one error, or are answered with no text because the limit of tokens was reached; and
 first answers of a stage of which none is readable."""
-SEED = "endpoint.seed"
-"""Code of the failure of a request whose seed an endpoint refuses."""
 SHOWN, SHOWN_CHARACTERS = 3, 200
 """Examples in the message, and characters of each."""
 _LENGTH = frozenset({"length", "max_tokens", "max_output_tokens"})
@@ -30,22 +28,23 @@ _LENGTH = frozenset({"length", "max_tokens", "max_output_tokens"})
 Read = Callable[[Mapping[str, Scalar], AnyResponse], Mapping[str, Scalar] | Unreadable]
 
 
-class Wall:
-    """Watches the answers of one stage; `halt` is the reason to stop, once there is one."""
+class FailureDetector:
+    """Watches the answers of one stage. What it receives returns the reason to stop, once there is one."""
 
     def __init__(self, read: Read) -> None:
-        self.halt: HaltedError | None = None
         self._read = read
-        self._watching = True
+        self._reading = True
+        """Whether no answer of the stage was read yet."""
         self._trials: dict[bytes, Trial] = {}
-        self._unread: dict[bytes, tuple[Trial, str]] = {}
+        self._unreadable: dict[bytes, tuple[Trial, str]] = {}
+        """By prompt: a trial of it, and the answer."""
         self._empty: dict[bytes, str] = {}
         self._failed: dict[bytes, str] = {}
         self._error = ""
 
     def expect(self, trials: Mapping[bytes, Trial]) -> None:
         """Receive the trials that keys answer, before they are asked; needed until an answer of the stage was read."""
-        if self._watching:
+        if self._reading:
             self._trials |= trials
 
     def forget(self, keys: Iterable[bytes]) -> None:
@@ -53,36 +52,31 @@ class Wall:
         for key in keys:
             self._trials.pop(key, None)
 
-    def failed(self, request: AnyRequest, error: ModelError) -> None:
+    def failed(self, request: AnyRequest, error: ModelError) -> HaltedError | None:
         """Receive a failure that no retry mends."""
-        if error.code == SEED:
+        if error.code == SEED_REFUSED.code:
             # It meets every repeat, and those alone: first draws in between would end a row of equal failures.
-            self.halt = self.halt or HaltedError(f"the run was stopped: {error}", code=SEED)
+            return SEED_REFUSED.error(failure=error)
         # Numbers in a message, such as a count of tokens, belong to the prompt.
-        if (told := re.sub(r"\d+", "#", f"{error.code} {error}")) != self._error:
-            self._error, self._failed = told, {}
+        if (message := re.sub(r"\d+", "#", f"{error.code} {error}")) != self._error:
+            self._error, self._failed = message, {}
         self._failed.setdefault(_prompt(request), str(error))
-        if len(self._failed) >= ERRORS:
-            what = f"{len(self._failed)} prompts in a row failed with the same error"
-            self._stop(what, self._failed.values(), "Mend what the error names.", "run.all-failing")
+        return _stopped(ALL_FAILING, self._failed.values()) if len(self._failed) >= ERRORS else None
 
-    def answered(self, key: bytes, request: AnyRequest, response: AnyResponse) -> None:
+    def answered(self, key: bytes, request: AnyRequest, response: AnyResponse) -> HaltedError | None:
         """Receive an answer of the model."""
         self._failed.clear()
         if response.status != "ok":
-            return
+            return None
         if _is_cut_off(response):
             self._empty.setdefault(_prompt(request), _last_text(request))
         else:
             self._empty.clear()
-        if len(self._empty) >= EMPTY:
-            what = f"{len(self._empty)} prompts in a row got an answer without text that ended at its limit of tokens"
-            mend = "Raise max_tokens; a model that reasons needs room for that too (answer_room in its entry)."
-            self._stop(what, self._empty.values(), mend, "run.all-empty")
-        if (trial := self._trials.pop(key, None)) is not None:
-            self._look(trial, request, response)
+        trial = self._trials.pop(key, None)
+        unreadable = None if trial is None else self._try_reading(trial, request, response)
+        return _stopped(ALL_EMPTY, self._empty.values()) if len(self._empty) >= EMPTY else unreadable
 
-    def _look(self, trial: Trial, request: AnyRequest, response: AnyResponse) -> None:
+    def _try_reading(self, trial: Trial, request: AnyRequest, response: AnyResponse) -> HaltedError | None:
         try:
             outcome = self._read(trial.factors, response)
         except Exception as error:
@@ -90,19 +84,20 @@ class Wall:
             LOG.debug("the reader raised", exc_info=error)
             outcome = {}
         if not isinstance(outcome, Unreadable):
-            self._watching, self._trials, self._unread = False, {}, {}
-            return
-        said = response.text if isinstance(response, Generation) else ""
-        self._unread.setdefault(_prompt(request), (trial, f"{_short(said)!r} ({outcome.reason})"))
-        if len(self._unread) >= UNREADABLE and _is_spread([found.factors for found, _ in self._unread.values()]):
-            what = f"none of the first {len(self._unread)} answers could be read"
-            mend = "Ask in another way, or take a model that follows instructions."
-            self._stop(what, [told for _, told in self._unread.values()], mend, "run.all-unreadable")
+            self._reading, self._trials, self._unreadable = False, {}, {}
+            return None
+        text = response.text if isinstance(response, Generation) else ""
+        self._unreadable.setdefault(_prompt(request), (trial, f"{_short(text)!r} ({outcome.reason})"))
+        if len(self._unreadable) < UNREADABLE or not _is_spread([t.factors for t, _ in self._unreadable.values()]):
+            return None
+        return _stopped(ALL_UNREADABLE, [answer for _, answer in self._unreadable.values()])
 
-    def _stop(self, what: str, examples: Iterable[str], mend: str, code: str) -> None:
-        shown = [f"({number}) {_short(one)}" for number, one in enumerate(islice(examples, SHOWN), 1)]
-        said = f"the run was stopped: {what}. The first {len(shown)}: {' '.join(shown)}. {mend}"
-        self.halt = self.halt or HaltedError(f"{said} To ask the rest all the same: --keep-going.", code=code)
+
+def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
+    """Return the error of a reason that so many prompts share, with the first of them as examples."""
+    texts = list(prompts)
+    shown = [f"({number}) {_short(text)}" for number, text in enumerate(texts[:SHOWN], 1)]
+    return reason.error(count=len(texts), examples=f"The first {len(shown)}: {' '.join(shown)}.")
 
 
 def _is_cut_off(response: AnyResponse) -> bool:
@@ -113,8 +108,8 @@ def _is_cut_off(response: AnyResponse) -> bool:
 
 def _is_spread(factors: Sequence[Mapping[str, Scalar]]) -> bool:
     """Return whether trials are of more than one cell: a factor that does not merely number them has two values."""
-    values = ({one.get(name) for one in factors} for name in factors[0])
-    return any(2 <= len(found) <= len(factors) // 2 for found in values)
+    levels = ({row.get(name) for row in factors} for name in factors[0])
+    return any(2 <= len(values) <= len(factors) // 2 for values in levels)
 
 
 def _prompt(request: AnyRequest) -> bytes:
