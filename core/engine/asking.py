@@ -8,8 +8,10 @@ from itertools import chain
 
 import msgspec
 
-from ..contracts.records import AnyRequest
-from ..store import Found
+from ..contracts.errors import ModelError
+from ..contracts.records import AnyRequest, AnyResponse
+from ..store import Found, NewExchange
+from .budget import Hold
 
 
 class Keyed(msgspec.Struct, frozen=True, gc=False):
@@ -104,3 +106,23 @@ class Job(msgspec.Struct, eq=False):
     pending: list[Keyed]
     retries: int = 0
     polls: int = 0
+
+
+Failed = list[tuple[Keyed, ModelError]]
+
+
+class Call(msgspec.Struct, eq=False):
+    """A call that was answered, and is not yet committed."""
+
+    job: Job
+    held: Hold
+    answered: list[tuple[Keyed, AnyResponse]] = []
+    rows: list[NewExchange] = []
+    """The answers as they are stored."""
+    failed: Failed = []
+    rest: list[Keyed] = []
+    """What of the job is asked later: failures that may pass, requests that were not sent."""
+    again: int = 0
+    """Number of the failed requests that are asked again."""
+    wait: float = 0.0
+    """Seconds until they are."""

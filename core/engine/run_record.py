@@ -19,7 +19,7 @@ from ..contracts.probe import count_trials
 from ..contracts.words import counted
 from ..store import Store, renewed_answers, trial_counts
 from ..store.earlier_answers import EarlierAnswers, earlier_answers
-from .ending import Ending
+from .ending import INCOMPLETE, Ending
 from .integrity.records import ALIKE
 from .integrity.records import add_up as add_findings
 from .integrity.replies import Inspector
@@ -37,7 +37,6 @@ from .manifest import (
     with_versions,
 )
 from .run_options import RunOptions
-from .stops import INCOMPLETE
 
 
 class Parts(NamedTuple):

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from ..catalogue.prices import Prices
 from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, affinity
@@ -25,20 +23,19 @@ from ..contracts.errors import DataError, ModelError, PermanentError
 from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Failure, Found, NewExchange
 from ..store.batches import Batches
-from .asking import Asking, Job, Keyed
+from .asking import Asking, Call, Failed, Job, Keyed
 from .budget import Budget, Hold, Spending
 from .calls import Calls
 from .charging import Charges
 from .commits import Commits
-from .counts import Counts
 from .drawing import Drawing
-from .failure_detector import FailureDetector
+from .ending import BATCH_HOLDS
 from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
+from .progress import Counts
 from .retry import RetryPolicy
-from .stopping import Stopping
-from .stops import BATCH_HOLDS
+from .stopping import FailureDetector, Stopping
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.02
@@ -46,24 +43,6 @@ POLL_SECONDS = 0.02
 SHOWN_SECONDS = 10.0
 """Shortest wait that is shown."""
 Mode = Literal["use", "replay", "refresh"]
-Failed = list[tuple[Keyed, ModelError]]
-
-
-class Call(msgspec.Struct, eq=False):
-    """A call that was answered, and is not yet committed."""
-
-    job: Job
-    held: Hold
-    answered: list[tuple[Keyed, AnyResponse]] = []
-    rows: list[NewExchange] = []
-    """The answers as they are stored."""
-    failed: Failed = []
-    rest: list[Keyed] = []
-    """What of the job is asked later: failures that may pass, requests that were not sent."""
-    again: int = 0
-    """Number of the failed requests that are asked again."""
-    wait: float = 0.0
-    """Seconds until they are."""
 
 
 class LookUp(NamedTuple):
@@ -237,17 +216,17 @@ class Scheduler:
             await stopping.raise_reason()
         if self._commits.full:
             await self._commits.room()
-        asked, rest = (job.pending, []) if self._holds(job) else await self._claim(job)
+        asked, later = (job.pending, []) if self._holds(job) else await self._claim(job)
         if not asked:
-            await self._stop_if_batched(job, rest)
+            await self._stop_if_batched(job, later)
             job.polls += 1
-            self._go_on(job, rest, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
+            self._go_on(job, later, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
         if self.inspector is not None and self.inspector.wants_canary(asked[0].request):
             await self.try_canary(asked)
-        held = Hold(Spending(len(asked))) if self.budget is None else await self._charges.reserve(asked)
-        if held.requests < len(asked):
-            asked, rest = asked[: held.requests], asked[held.requests :] + rest
+        hold = Hold(Spending(len(asked))) if self.budget is None else await self._charges.reserve(asked)
+        if hold.requests < len(asked):
+            asked, later = asked[: hold.requests], asked[hold.requests :] + later
         ticket = gate.try_enter(len(asked)) if stopping.reason is None else None
         if ticket is None:
             ticket = await self._enter(len(asked))
@@ -260,9 +239,9 @@ class Scheduler:
             raise
         finally:
             self._flying -= 1
-        call = self._receive(job, held, asked, answers, latency)
-        call.rest.extend(rest)
-        self._commits.put(call, soon=bool(call.failed or rest or not self._flying))
+        call = self._receive(job, hold, asked, answers, latency)
+        call.rest.extend(later)
+        self._commits.put(call, soon=bool(call.failed or later or not self._flying))
 
     async def try_canary(self, asked: Sequence[Keyed]) -> None:
         """Ask the canary before the first request that samples; stop if its draws are alike.
@@ -298,8 +277,8 @@ class Scheduler:
         self._stopping.answered(call.answered)
         if call.failed:
             again = [(keyed, error) for keyed, error in call.failed if self.policy.again(error, job.retries)]
-            kept = {keyed.key for keyed, _ in again}
-            self._stopping.failed([(keyed, error) for keyed, error in call.failed if keyed.key not in kept])
+            retried = {keyed.key for keyed, _ in again}
+            self._stopping.failed([(keyed, error) for keyed, error in call.failed if keyed.key not in retried])
             call.rest, call.again = [keyed for keyed, _ in again], len(again)
             call.wait = self._wait([error for _, error in again], job.retries) if again else 0.0
         # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
@@ -344,9 +323,9 @@ class Scheduler:
         self.counts.add(answer for call in calls for _, answer in call.answered)
         for call in calls:
             for keyed, answer in call.answered:
-                call.job.asking.land(keyed.key, found := stored[keyed.key])
-                if self.fresh is not None and found.new:
-                    self.fresh[found.exchange_id] = answer
+                call.job.asking.land(keyed.key, exchange := stored[keyed.key])
+                if self.fresh is not None and exchange.new:
+                    self.fresh[exchange.exchange_id] = answer
             self._charges.pay(type(call.job.batch[0].request), call.held, call.answered)
             self.counts.failed += len(call.failed) - call.again
             self.counts.retried += call.again

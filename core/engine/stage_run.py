@@ -23,19 +23,18 @@ from .asking import Settle
 from .batch.options import BatchOptions, BatchRecord
 from .batch.stage import BatchStage, fed, takes
 from .budget import Budget
-from .counts import Counts
-from .failure_detector import FailureDetector
 from .integrity.canary import Watch
 from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiters, describe
 from .manifest import StageRecord
 from .observations import observe_stage
-from .progress import Progress
+from .progress import Counts, Progress
 from .retry import RetryPolicy
 from .run_options import RunOptions
 from .run_record import Parts, RunRecord
 from .scheduler import Scheduler
+from .stopping import FailureDetector
 from .windows import WINDOW, Source, Window, Windows
 
 

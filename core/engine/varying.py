@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -23,13 +23,13 @@ from ..contracts.records import AnyRequest, Draw, Generate, Image
 from ..contracts.words import counted
 from ..store import Failure, Store
 from .budget import Budget, Caps
-from .failure_detector import FailureDetector
 from .ledger import Ledger
 from .limiter import Limiters
 from .retry import RetryPolicy
 from .roles import ensure_ready
 from .run_options import RunOptions
 from .scheduler import Scheduler
+from .stopping import FailureDetector
 from .windows import WINDOW
 
 
@@ -50,19 +50,19 @@ def varied_studies(
     names = variants(models[SUBJECT], varied)
     studies = [catalogue.study(study, {**models, SUBJECT: name}, assignments) for name in names]
     same: dict[bytes, str] = {}
-    for one in studies:
-        ensure_suitable(catalogue, one, catalogue.instrument(one))
-        name = one.roles[SUBJECT]
+    for variant in studies:
+        ensure_suitable(catalogue, variant, catalogue.instrument(variant))
+        name = variant.roles[SUBJECT]
         adapter = catalogue.adapter(name)
         try:
-            found = identity_digest(adapter.identity)
-            if (other := same.setdefault(found, name)) != name:
+            digest = identity_digest(adapter.identity)
+            if (other := same.setdefault(digest, name)) != name:
                 raise UsageError(
                     f"{other!r} and {name!r} are the same model: the setting changes nothing that is asked. Vary "
                     "another.",
                     code="vary.same",
                 )
-            _ensure_sendable(one, catalogue.instrument(one).stages()[0], adapter)
+            _ensure_sendable(variant, catalogue.instrument(variant).stages()[0], adapter)
         finally:
             asyncio.run(adapter.aclose())
     return studies
@@ -94,7 +94,7 @@ def _kind(request: AnyRequest) -> object:
     """Return what decides whether a request can be sent: all but its words."""
     if not isinstance(request, Generate):
         return type(request)
-    messages = tuple((one.role, *(type(part) for part in one.parts)) for one in request.messages)
+    messages = tuple((message.role, *(type(part) for part in message.parts)) for message in request.messages)
     return (messages, request.sampling, request.top_logprobs, request.json_schema, request.choices)
 
 
@@ -174,11 +174,11 @@ async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, refus
     """
     requests = _firsts(stage)
     keyed = [scheduler.key(request) for request in requests]
-    if await scheduler.ledger.find([one.key for one in keyed]):
+    if await scheduler.ledger.find([request.key for request in keyed]):
         return
     await _keep_images(stage, requests, scheduler.ledger)
-    for one in keyed:
-        if await scheduler.settle([one]) or not isinstance(refusals.last, PermanentError):
+    for request in keyed:
+        if await scheduler.settle([request]) or not isinstance(refusals.last, PermanentError):
             return
     if (refused := refusals.last) is not None:
         asked = counted(len(keyed), "request")
@@ -192,12 +192,12 @@ async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, refus
 
 def _firsts(stage: Stage) -> list[AnyRequest]:
     """Return the first two requests of a stage that differ in their words or images, as far as there are."""
-    found: dict[object, AnyRequest] = {}
+    requests: dict[object, AnyRequest] = {}
     for trial in islice(stage.trials({}), WINDOW):
-        found.setdefault(_content(trial.request), trial.request)
-        if len(found) == 2:
+        requests.setdefault(_content(trial.request), trial.request)
+        if len(requests) == 2:
             break
-    return list(found.values())
+    return list(requests.values())
 
 
 def _content(request: AnyRequest) -> object:
@@ -209,9 +209,8 @@ def _content(request: AnyRequest) -> object:
 
 async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Ledger) -> None:
     """Store the images that requests show."""
-    parts = (
-        part for one in requests if isinstance(one, Generate) for message in one.messages for part in message.parts
-    )
+    messages = chain.from_iterable(request.messages for request in requests if isinstance(request, Generate))
+    parts = chain.from_iterable(message.parts for message in messages)
     missing = {part.sha256 for part in parts if isinstance(part, Image)}
     images = stage.images() if missing else ()
     for data, media_type in images:
@@ -238,7 +237,7 @@ class Purse:
         left = {}
         for name in self.caps.__struct_fields__:
             if (most := getattr(self.caps, name)) is not None:
-                left[name] = most - sum(getattr(one.spent, name) for one in self._budgets)
+                left[name] = most - sum(getattr(budget.spent, name) for budget in self._budgets)
                 if left[name] <= 0:
                     raise BudgetError(f"the budget is spent (--max-{name} {most:,}).")
         self._budgets.append(Budget(Caps(**left)))

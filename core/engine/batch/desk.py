@@ -36,9 +36,7 @@ from ...contracts.words import counted
 from ...store import NewExchange
 from ...store.batches import Batches, BatchRow, Item, Result, new_mark
 from ..calls import blank, is_blank
-from ..ledger import Ledger
-from ..retry import RetryPolicy
-from ..stops import (
+from ..ending import (
     BATCH_FOREIGN,
     BATCH_INCOMPLETE,
     BATCH_LOST,
@@ -47,6 +45,8 @@ from ..stops import (
     BATCH_REFUSED,
     BATCH_TAKEN,
 )
+from ..ledger import Ledger
+from ..retry import RetryPolicy
 from .patience import given_up, patiently
 from .results import Results
 
@@ -117,8 +117,8 @@ class Desk:
             row = await self._note(row, state="uploaded", file=file)
         retries = 0
         while True:
-            if row.tried is not None and (found := await self._find(row)) is not None:
-                await self._adopt(row, found)
+            if row.tried is not None and (status := await self._find(row)) is not None:
+                await self._adopt(row, status)
                 return
             if not row.file and not lines:
                 lines = await self._lines(row)
@@ -173,13 +173,13 @@ class Desk:
             listed = await patiently(lambda: self.api.find(row.mark, since), self.policy, "looking for a batch")
             if marked := [status for status in listed if status.mark == row.mark]:
                 return min(marked, key=lambda status: status.created or 0.0)
-            known = {other.provider_id for other in await self.ledger.do(self.book.all)}
-            alike = [s for s in listed if not s.mark and s.items == row.items and s.id not in known]
-            alike = [s for s in alike if s.created is None or row.tried is None or s.created >= row.tried - 60]
-            if len(alike) == 1:
-                return alike[0]
-            if alike:
-                raise BATCH_ORPHAN.error(count=len(alike), batch=row.id, names=", ".join(s.id for s in alike))
+            provider_ids = {other.provider_id for other in await self.ledger.do(self.book.all)}
+            unmarked = [s for s in listed if not s.mark and s.items == row.items and s.id not in provider_ids]
+            candidates = [s for s in unmarked if s.created is None or row.tried is None or s.created >= row.tried - 60]
+            if len(candidates) == 1:
+                return candidates[0]
+            if candidates:
+                raise BATCH_ORPHAN.error(count=len(candidates), batch=row.id, names=", ".join(s.id for s in candidates))
             if look < LOOKS - 1:
                 await asyncio.sleep(self.policy.wait([], 2 * look + 2))
         return None
@@ -214,8 +214,8 @@ class Desk:
                 LOG.info("the provider has no room for batch %d: %s", row.id, status.problem)
                 # Under another mark: the one that it refused would be found, too.
                 again: dict[str, Any] = {"mark": new_mark(), "tried": None, "provider_id": "", "submitted": None}
-                own = {"state": "uploaded", "worker_id": self.ledger.worker}
-                await self._follow(row, **own, **again)
+                values = {"state": "uploaded", "worker_id": self.ledger.worker}
+                await self._follow(row, **values, **again)
             case "invalid":
                 await self._refuse(row, status.problem)
             case outcome:
@@ -233,8 +233,9 @@ class Desk:
         self._missed[row.id] += 1
         if self._missed[row.id] < LOOKS:
             return
-        found = await patiently(lambda: self.api.find(row.mark, row.created - 3600), self.policy, "looking for a batch")
-        marked = [status for status in found if status.mark == row.mark and status.id != row.provider_id]
+        since = row.created - 3600
+        listed = await patiently(lambda: self.api.find(row.mark, since), self.policy, "looking for a batch")
+        marked = [status for status in listed if status.mark == row.mark and status.id != row.provider_id]
         if marked:
             await self._adopt(row, marked[0])
             return
@@ -253,8 +254,8 @@ class Desk:
             lines = await patiently(lambda: self.api.results(status), self.policy, "reading the results of a batch")
             results = Results.of(lines)
             # Of a batch that was ended early, providers count what has no line.
-            known = status.answered + (status.failed if status.state == "ended" else 0)
-            missing = known - len(results.lines)
+            expected = status.answered + (status.failed if status.state == "ended" else 0)
+            missing = expected - len(results.lines)
             if missing <= 0 or read == READS - 1:
                 break
             await asyncio.sleep(self.policy.wait([], read))
@@ -269,12 +270,12 @@ class Desk:
             await self._settle(row, mine[start : start + PART], results, max(0.0, seconds))
         if missing > 0:
             lines_missing = counted(missing, "line")
-            raise BATCH_INCOMPLETE.error(name=row.provider_id, missing=lines_missing, lines=known, batch=row.id)
+            raise BATCH_INCOMPLETE.error(name=row.provider_id, missing=lines_missing, lines=expected, batch=row.id)
         left = {"expired": "expired", "cancelled": "cancelled"}.get(status.state, "errored")
-        told = "" if left != "errored" else "the batch ended without a result for it"
-        gone = await self.ledger.do(self.book.close, row.id, "collected", left, told)
+        problem = "" if left != "errored" else "the batch ended without a result for it"
+        gone = await self.ledger.do(self.book.close, row.id, "collected", left, problem)
         failures = {"expired": BatchExpiredError, "cancelled": BatchCancelledError}
-        error: ModelError = failures.get(left, TransientError)(told or left, code=_code(left))
+        error: ModelError = failures.get(left, TransientError)(problem or left, code=_code(left))
         self.on_answers([(i, decode_request(i.request), error) for i in items if i.key in gone], frozenset())
         self._remark(row, results, len(foreign), len(gone) if left == "errored" else 0)
 
@@ -295,14 +296,14 @@ class Desk:
             (item, request := decode_request(item.request), self._read(item.key, results, request)) for item in items
         ]
         settling = []
-        for place, (item, request, outcome) in enumerate(read):
+        for index, (item, request, outcome) in enumerate(read):
             try:
                 settling.append(_result(row, item, request, outcome, seconds))
             except DataError as error:
-                read[place] = item, request, PermanentError(str(error), code="model.response")
+                read[index] = item, request, PermanentError(str(error), code="model.response")
                 settling.append(Result(item.key, "errored", None, str(error)))
         settled = await self.ledger.do(self.book.settle, row.id, settling)
-        self.on_answers([one for one in read if one[0].key in settled.done], settled.new)
+        self.on_answers([reading for reading in read if reading[0].key in settled.done], settled.new)
 
     def _read(self, key: bytes, results: Results, request: AnyRequest) -> AnyResponse | ModelError:
         outcome = results.read(key.hex(), lambda line: self._read_line(line, request))
@@ -315,8 +316,8 @@ class Desk:
             return error
         except Exception as error:
             LOG.debug("the adapter raised", exc_info=error)
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            return PermanentError(f"the adapter raised {said}", code="model.exception")
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            return PermanentError(f"the adapter raised {message}", code="model.exception")
 
     def _doubt(self, key: bytes, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
         """Take a first answer without text and without an output token for a failure, as of a single call."""

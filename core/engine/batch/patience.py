@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ...contracts.errors import HaltedError, ModelError
+from ..ending import PROVIDER_FAILING
 from ..retry import RetryPolicy
-from ..stops import PROVIDER_FAILING
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -13,12 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from ...catalogue.study import Study
-from ...contracts import Stage, Trial
+from ...contracts import Stage
 from ...contracts.abilities import OPERATIONS
 from ...contracts.adapter import ModelAdapter
 from ...contracts.batch import BatchApi, BatchCancelledError
@@ -37,11 +37,12 @@ from ...store.batches import OPEN, Batches, BatchRow, Draft, Item
 from ..asking import Keyed, Settle
 from ..budget import Spending
 from ..charging import Charges
-from ..failure_detector import ERRORS
+from ..ending import BATCH_CANCELLED, BATCH_LARGE, BATCHES_FAILING
 from ..integrity.canary import DRAWS
 from ..ledger import Ledger
 from ..scheduler import Scheduler
-from ..stops import BATCH_CANCELLED, BATCH_LARGE, BATCHES_FAILING
+from ..stopping import ERRORS
+from ..windows import Window
 from .desk import Desk
 from .options import LONGEST_POLL, BatchOptions, BatchRecord
 from .sentinel import Sentinels
@@ -60,16 +61,6 @@ class Lack(NamedTuple):
     keyed: Keyed
     anew: str | None
     """Why its stored answer is not wanted; None if it has none."""
-
-
-class Window(Protocol):
-    """Consecutive trials of a stage."""
-
-    trials: list[Trial]
-    keyed: list[Keyed]
-
-    async def answer(self) -> None:
-        """Find the answers of the trials, with the attempts and renewals of their stage."""
 
 
 @dataclass
@@ -163,10 +154,10 @@ class BatchStage:
 
     async def record(self, before: BatchRecord | None) -> BatchRecord:
         """Return what was asked in batches, for the manifest."""
-        found = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
+        batches = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
         notes = (*(before.notes if before is not None else ()), *self.desk.notes)
-        told = tuple(dict.fromkeys(notes))
-        return msgspec.structs.replace(_recorded(found), notes=told, sentinel=await self.sentinels.compare())
+        unique = tuple(dict.fromkeys(notes))
+        return msgspec.structs.replace(_recorded(batches), notes=unique, sentinel=await self.sentinels.compare())
 
     async def _draft(self) -> int:
         """Record batches of all that is missing; return how much of it other processes are asking for."""
@@ -180,14 +171,15 @@ class BatchStage:
             self._lacks = {}
             await window.answer()
             lacks = {key: lack for key, lack in self._lacks.items() if key not in self.given_up}
-            held = await self.ledger.do(self.book.holding, list(lacks))
-            for number in {*held.values()} - self._watched.keys():
+            holders = await self.ledger.do(self.book.holding, list(lacks))
+            for number in {*holders.values()} - self._watched.keys():
                 self._watched[number] = await self.ledger.do(self.book.get, number)
-            self.sentinels.meet(window.trials, first, {key for key in lacks if self._is_not_handed_in(held.get(key))})
+            alone = {key for key in lacks if self._is_not_handed_in(holders.get(key))}
+            self.sentinels.meet(window.trials, first, alone)
             anew = {key: lack.keyed.request for key, lack in lacks.items() if lack.anew is not None}
             await self.desk.note_generations(anew)
             for key, lack in lacks.items():
-                if key not in held and self._admit(lack):
+                if key not in holders and self._admit(lack):
                     try:
                         line = await self.api.encode(key.hex(), lack.keyed.request)
                     except ModelError as error:  # a request that cannot be sent, such as one for a lost image
@@ -232,8 +224,8 @@ class BatchStage:
             calls += 2 * DRAWS * inspector.wants_canary(keyed.request)
         if not calls:
             return Spending()
-        one = Charges(self.scheduler.model_id, self.budget, self.scheduler.prices, self.counts).guess([keyed])
-        return Spending(calls, one.tokens * calls, one.cost * calls)
+        guess = Charges(self.scheduler.model_id, self.budget, self.scheduler.prices, self.counts).guess([keyed])
+        return Spending(calls, guess.tokens * calls, guess.cost * calls)
 
     def _free_alone(self) -> None:
         """Release what was reserved for single calls."""
@@ -382,8 +374,8 @@ def _recorded(found: Sequence[tuple[BatchRow, int]]) -> BatchRecord:
 
 async def fed(ledger: Ledger, stage: str) -> BatchRecord | None:
     """Return the batches of other runs whose answers a stage has that asked in none; None if there are none."""
-    found = await ledger.do(Batches(ledger.store).of_stage, ledger.run_id, stage)
-    return msgspec.structs.replace(_recorded(found), notes=(FED,)) if found else None
+    batches = await ledger.do(Batches(ledger.store).of_stage, ledger.run_id, stage)
+    return msgspec.structs.replace(_recorded(batches), notes=(FED,)) if batches else None
 
 
 def takes(adapter: ModelAdapter, stage: Stage) -> bool:

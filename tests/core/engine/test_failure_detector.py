@@ -9,8 +9,8 @@ from fakes import FakeModel, ask, fake_catalogue, text_of
 
 from prejudge.core.contracts.errors import HaltedError, PermanentError
 from prejudge.core.contracts.records import Draw, Generate, Generation, Sampling
-from prejudge.core.engine.failure_detector import EMPTY, ERRORS, UNREADABLE, FailureDetector
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.engine.stopping import EMPTY, ERRORS, UNREADABLE, FailureDetector
 from prejudge.core.store import Store, get_run, statistics
 from prejudge.testing import raises_code
 
