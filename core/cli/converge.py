@@ -18,6 +18,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import BudgetError, HaltedError, UnsupportedOperationError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.words import UNDEFINED, interval, number, p_value
+from ..engine.ending import PENDING, SPENT
 from ..engine.plan import StagePlan
 from ..engine.roles import ensure_ready
 from ..engine.runs import RunOptions
@@ -32,7 +33,7 @@ from ..store.urls import hide_password
 from .completing import complete_construct, complete_run
 from .outlet import echo
 from .plan import planned
-from .run import PENDING, SPENT, ask, read_run_options
+from .run import ask, read_run_options
 from .shared import (
     budget_options,
     ensure_there,

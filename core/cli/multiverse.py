@@ -17,6 +17,7 @@ from ..catalogue.limiting import assigned
 from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, DataError, UsageError
 from ..contracts.words import counted, interval, number
+from ..engine.ending import SPENT
 from ..engine.varying import Purse
 from ..lab.multiverse import (
     Found,
@@ -35,7 +36,7 @@ from ..scoring.score import score
 from ..store import Store
 from ..store.urls import hide_password
 from .outlet import echo
-from .run import SPENT, ask, read_run_options
+from .run import ask, read_run_options
 from .shared import (
     budget_options,
     fault_options,

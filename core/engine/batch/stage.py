@@ -43,7 +43,7 @@ from ..ledger import Ledger
 from ..scheduler import Scheduler
 from ..stopping import ERRORS
 from ..windows import Window
-from .desk import Desk
+from .manager import BatchManager
 from .options import LONGEST_POLL, BatchOptions, BatchRecord
 from .sentinel import Sentinels
 
@@ -83,7 +83,7 @@ class BatchStage:
     """Keys whose answers this command stored."""
 
     def __post_init__(self) -> None:
-        """Open the book of batches, and the desk of the provider."""
+        """Open the book of batches, and the manager of the provider's batches."""
         api = self.scheduler.adapter.batch_api
         assert api is not None
         self.api: BatchApi = api
@@ -92,7 +92,7 @@ class BatchStage:
         self.charges = Charges(
             self.scheduler.model_id, self.budget, self.scheduler.prices.in_batches(), self.scheduler.counts
         )
-        self.desk = Desk(
+        self.manager = BatchManager(
             api,
             self.ledger,
             self.book,
@@ -155,7 +155,7 @@ class BatchStage:
     async def record(self, before: BatchRecord | None) -> BatchRecord:
         """Return what was asked in batches, for the manifest."""
         batches = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
-        notes = (*(before.notes if before is not None else ()), *self.desk.notes)
+        notes = (*(before.notes if before is not None else ()), *self.manager.notes)
         unique = tuple(dict.fromkeys(notes))
         return msgspec.structs.replace(_recorded(batches), notes=unique, sentinel=await self.sentinels.compare())
 
@@ -177,7 +177,7 @@ class BatchStage:
             alone = {key for key in lacks if self._is_not_handed_in(holders.get(key))}
             self.sentinels.meet(window.trials, first, alone)
             anew = {key: lack.keyed.request for key, lack in lacks.items() if lack.anew is not None}
-            await self.desk.note_generations(anew)
+            await self.manager.note_generations(anew)
             for key, lack in lacks.items():
                 if key not in holders and self._admit(lack):
                     try:
@@ -260,7 +260,7 @@ class BatchStage:
         while self._watched:
             before = {number: row.state for number, row in self._watched.items()}
             for number, row in list(self._watched.items()):
-                now = await self.desk.advance(await self.ledger.do(self.book.get, row.id) if swept else row)
+                now = await self.manager.advance(await self.ledger.do(self.book.get, row.id) if swept else row)
                 await self._report()
                 self._watched[number] = now
                 if now.state not in OPEN:
@@ -276,7 +276,7 @@ class BatchStage:
             swept = True
 
     def _are_handed_in(self) -> bool:
-        waits = time.monotonic() < self.desk.full_until
+        waits = time.monotonic() < self.manager.full_until
         return waits or all(row.state not in ("drafted", "uploaded") for row in self._watched.values())
 
     def _pending(self) -> str:

@@ -159,6 +159,22 @@ def test_message_shows_three_prompts_and_what_to_do(store):
     assert "--keep-going" in str(caught.value)
 
 
+def test_detector_reads_no_more_than_the_first_answer_that_can_be_read(store, monkeypatch):
+    """All answers are read when the run is scored; a reader may be slow, and the run would read each a second time."""
+    from fakes import CountStage
+
+    reads, read = [], CountStage.read
+
+    def counting(stage, factors, response):
+        reads.append(response.text)
+        return read(stage, factors, response)
+
+    monkeypatch.setattr(CountStage, "read", counting)
+    FakeModel.script = lambda request, seen: Generation(text="") if number_of(request) < 4 else None
+    perform(store)
+    assert asked() == N and len(reads) == 4 + 1 and set(reads[:4]) == {""}
+
+
 def test_run_from_the_store_holds_no_trials(store, monkeypatch):
     """Nothing is asked, so no answer ends the watch: the trials of a long run must not pile up."""
     detectors, expected = [], []

@@ -1,4 +1,4 @@
-"""`Desk`: hands batches of one model in, watches them, and collects their results.
+"""`BatchManager`: hands batches of one model in, watches them, and collects their results.
 
 Handing in is the one step that must not be repeated blindly. It is recorded beforehand (`tried`), and if it is not
 known whether the provider took it (a time-out, a server error, a killed process), the batch is looked for first.
@@ -46,8 +46,7 @@ from ..ending import (
     BATCH_TAKEN,
 )
 from ..ledger import Ledger
-from ..retry import RetryPolicy
-from .patience import given_up, patiently
+from ..retry import RetryPolicy, given_up, patiently
 from .results import Results
 
 LOG = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ Answered = Callable[[Sequence[tuple[Item, AnyRequest, AnyResponse | ModelError]]
 
 
 @dataclass
-class Desk:
+class BatchManager:
     """The batches of one model at its provider."""
 
     api: BatchApi
