@@ -18,7 +18,7 @@ from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, DataError, UsageError
 from ..contracts.words import counted, interval, number
 from ..engine.ending import SPENT
-from ..engine.varying import Purse
+from ..engine.varying import SharedBudget
 from ..lab.multiverse import (
     Found,
     MultiverseOptions,
@@ -123,14 +123,14 @@ def _ask(catalogue: Catalogue, every: Sequence[Universe], where: Mapping[str, An
     if missing and not where["quiet"]:
         echo(f"To ask: {priced(missing)}.", err=True)
     options = read_run_options(where, command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])))
-    purse = Purse(options.caps)
+    shared = SharedBudget(options.caps)
     for place, one in enumerate(missing, 1):
         if not where["quiet"]:
             echo(f"{place} of {len(missing)}: {priced([one])}: {_command(one.study)}", err=True)
         try:
             # What was begun goes on; what an earlier one asked alike is taken from the store.
             own = msgspec.structs.replace(options, name=one.run)
-            code, _ = ask(catalogue, one.study, own, where, purse.budget())
+            code, _ = ask(catalogue, one.study, own, where, shared.budget())
         except BudgetError as spent:
             echo(f"prejudge: {spent}", err=True)
             code = SPENT

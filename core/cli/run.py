@@ -24,7 +24,7 @@ from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
-from ..engine.varying import Purse, ensure_accepted, varied_studies
+from ..engine.varying import SharedBudget, ensure_accepted, varied_studies
 from ..gate import Deciding, Policy, followed_in, judge, parse_policy, read_policy
 from ..report.output import ensure_writable
 from ..scoring.score import score
@@ -140,10 +140,10 @@ def perform_all(
     Raises:
         UsageError: a run was interrupted, or met a fault that all its requests share.
     """
-    purse, names, worst = Purse(options.caps), [], 0
+    shared, names, worst = SharedBudget(options.caps), [], 0
     try:
         with ended_gently(), Store(where["store"], later=True) as store:
-            asyncio.run(ensure_accepted(catalogue, studies, store, options, purse))
+            asyncio.run(ensure_accepted(catalogue, studies, store, options, shared))
     except KeyboardInterrupt:
         raise UsageError(f"interrupted. {_done(0, studies)}", code="run.interrupted") from None
     except BudgetError as spent:
@@ -154,7 +154,7 @@ def perform_all(
             echo(f"Variant {number} of {len(studies)}: {study.roles[SUBJECT]}", err=True)
         _say_notes(study, where)
         try:
-            code, name = perform(catalogue, study, options, where, purse.budget(), rules)
+            code, name = perform(catalogue, study, options, where, shared.budget(), rules)
         except BudgetError as spent:
             echo(f"prejudge: {spent}", err=True)
             code, name = SPENT, None

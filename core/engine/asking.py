@@ -73,12 +73,12 @@ class Asking:
         """Receive an answer."""
         self.found[key] = answer
         if self._watched:
-            _tell(self._watched.pop(key, ()), answer)
+            _deliver(self._watched.pop(key, ()), answer)
 
     def close(self) -> None:
         """Tell the other callers that no answer will come; otherwise they would wait forever."""
         for watchers in self._watched.values():
-            _tell(watchers, None)
+            _deliver(watchers, None)
 
 
 def _ordered(requests: Sequence[Keyed], affinity: Callable[[AnyRequest], str] | None) -> Iterable[Keyed]:
@@ -92,7 +92,7 @@ def _ordered(requests: Sequence[Keyed], affinity: Callable[[AnyRequest], str] | 
     return chain.from_iterable(groups.values())
 
 
-def _tell(watchers: Sequence[asyncio.Future[Found | None]], answer: Found | None) -> None:
+def _deliver(watchers: Sequence[asyncio.Future[Found | None]], answer: Found | None) -> None:
     for watcher in watchers:
         if not watcher.done():
             watcher.set_result(answer)

@@ -98,7 +98,7 @@ def _kind(request: AnyRequest) -> object:
     return (messages, request.sampling, request.top_logprobs, request.json_schema, request.choices)
 
 
-class _Apart(Ledger):
+class _UnrecordedLedger(Ledger):
     """Access to the store outside a run; calls that fail are not recorded, because those belong to a run."""
 
     def __init__(self, store: Store, limiters: Limiters) -> None:
@@ -121,7 +121,7 @@ class _Refusals(FailureDetector):
 
 
 async def ensure_accepted(
-    catalogue: Catalogue, studies: Sequence[Study], store: Store, options: RunOptions, purse: Purse
+    catalogue: Catalogue, studies: Sequence[Study], store: Store, options: RunOptions, shared: SharedBudget
 ) -> None:
     """Check the models of all roles, and ask each variant behind an endpoint its first prompt: some refuse a setting.
 
@@ -148,7 +148,7 @@ async def ensure_accepted(
             if stage.role != SUBJECT or adapter.endpoint is None:
                 continue
             adapter.services = limiters.services(adapter, store)
-            async with aclosing(_Apart(store, limiters)) as ledger:
+            async with aclosing(_UnrecordedLedger(store, limiters)) as ledger:
                 scheduler = Scheduler(
                     adapter=adapter,
                     ledger=ledger,
@@ -157,7 +157,7 @@ async def ensure_accepted(
                     policy=RetryPolicy(longest_seconds=options.longest_wait),
                     detector=(refusals := _Refusals()),
                     limiter=limiters.of(adapter),
-                    budget=purse.budget(),
+                    budget=shared.budget(),
                     prices=catalogue.registry.model(model).prices,
                 )
                 async with aclosing(scheduler):
@@ -220,7 +220,7 @@ async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Led
             return
 
 
-class Purse:
+class SharedBudget:
     """The budget of several runs, one after another: each may spend what the ones before left."""
 
     def __init__(self, caps: Caps) -> None:

@@ -90,7 +90,7 @@ class BatchManager:
         """Begin without a batch that was missed."""
         self._missed: Counter[int] = Counter()
         self._dark_since: float | None = None
-        self._doubted: set[bytes] = set()
+        self._asked_again: set[bytes] = set()
 
     async def advance(self, row: BatchRow) -> BatchRow:
         """Do what can be done for an open batch now, and return its row afterwards.
@@ -306,7 +306,7 @@ class BatchManager:
 
     def _read(self, key: bytes, results: Results, request: AnyRequest) -> AnyResponse | ModelError:
         outcome = results.read(key.hex(), lambda line: self._read_line(line, request))
-        return outcome if isinstance(outcome, ModelError) else self._doubt(key, outcome)
+        return outcome if isinstance(outcome, ModelError) else self._doubt_blank(key, outcome)
 
     def _read_line(self, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
         try:
@@ -318,11 +318,11 @@ class BatchManager:
             message = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             return PermanentError(f"the adapter raised {message}", code="model.exception")
 
-    def _doubt(self, key: bytes, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
+    def _doubt_blank(self, key: bytes, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
         """Take a first answer without text and without an output token for a failure, as of a single call."""
-        if not self.remote or not is_blank(answer) or key in self._doubted:
+        if not self.remote or not is_blank(answer) or key in self._asked_again:
             return answer
-        self._doubted.add(key)
+        self._asked_again.add(key)
         return blank()
 
     async def _note(self, row: BatchRow, **values: Any) -> BatchRow:
