@@ -1,4 +1,4 @@
-"""`Desk`: hands batches of one model in, watches them, and collects their results.
+"""`BatchManager`: hands batches of one model in, watches them, and collects their results.
 
 Handing in is the one step that must not be repeated blindly. It is recorded beforehand (`tried`), and if it is not
 known whether the provider took it (a time-out, a server error, a killed process), the batch is looked for first.
@@ -36,9 +36,17 @@ from ...contracts.words import counted
 from ...store import NewExchange
 from ...store.batches import Batches, BatchRow, Item, Result, new_mark
 from ..calls import blank, is_blank
+from ..ending import (
+    BATCH_FOREIGN,
+    BATCH_INCOMPLETE,
+    BATCH_LOST,
+    BATCH_ORPHAN,
+    BATCH_OVERDUE,
+    BATCH_REFUSED,
+    BATCH_TAKEN,
+)
 from ..ledger import Ledger
-from ..retry import RetryPolicy
-from .patience import given_up, patiently
+from ..retry import RetryPolicy, given_up, patiently
 from .results import Results
 
 LOG = logging.getLogger(__name__)
@@ -60,7 +68,7 @@ Answered = Callable[[Sequence[tuple[Item, AnyRequest, AnyResponse | ModelError]]
 
 
 @dataclass
-class Desk:
+class BatchManager:
     """The batches of one model at its provider."""
 
     api: BatchApi
@@ -82,7 +90,7 @@ class Desk:
         """Begin without a batch that was missed."""
         self._missed: Counter[int] = Counter()
         self._dark_since: float | None = None
-        self._doubted: set[bytes] = set()
+        self._asked_again: set[bytes] = set()
 
     async def advance(self, row: BatchRow) -> BatchRow:
         """Do what can be done for an open batch now, and return its row afterwards.
@@ -108,8 +116,8 @@ class Desk:
             row = await self._note(row, state="uploaded", file=file)
         retries = 0
         while True:
-            if row.tried is not None and (found := await self._find(row)) is not None:
-                await self._adopt(row, found)
+            if row.tried is not None and (status := await self._find(row)) is not None:
+                await self._adopt(row, status)
                 return
             if not row.file and not lines:
                 lines = await self._lines(row)
@@ -164,18 +172,13 @@ class Desk:
             listed = await patiently(lambda: self.api.find(row.mark, since), self.policy, "looking for a batch")
             if marked := [status for status in listed if status.mark == row.mark]:
                 return min(marked, key=lambda status: status.created or 0.0)
-            known = {other.provider_id for other in await self.ledger.do(self.book.all)}
-            alike = [s for s in listed if not s.mark and s.items == row.items and s.id not in known]
-            alike = [s for s in alike if s.created is None or row.tried is None or s.created >= row.tried - 60]
-            if len(alike) == 1:
-                return alike[0]
-            if alike:
-                raise HaltedError(
-                    f"the provider has {len(alike)} batches that may be the batch {row.id} of this store, and keeps no "
-                    f"mark to tell them apart: {', '.join(s.id for s in alike)}. Cancel them there, then free its "
-                    f"requests with prejudge cache batches --forget {row.id}, and resume.",
-                    code="batch.orphan",
-                )
+            provider_ids = {other.provider_id for other in await self.ledger.do(self.book.all)}
+            unmarked = [s for s in listed if not s.mark and s.items == row.items and s.id not in provider_ids]
+            candidates = [s for s in unmarked if s.created is None or row.tried is None or s.created >= row.tried - 60]
+            if len(candidates) == 1:
+                return candidates[0]
+            if candidates:
+                raise BATCH_ORPHAN.error(count=len(candidates), batch=row.id, names=", ".join(s.id for s in candidates))
             if look < LOOKS - 1:
                 await asyncio.sleep(self.policy.wait([], 2 * look + 2))
         return None
@@ -210,8 +213,8 @@ class Desk:
                 LOG.info("the provider has no room for batch %d: %s", row.id, status.problem)
                 # Under another mark: the one that it refused would be found, too.
                 again: dict[str, Any] = {"mark": new_mark(), "tried": None, "provider_id": "", "submitted": None}
-                own = {"state": "uploaded", "worker_id": self.ledger.worker}
-                await self._follow(row, **own, **again)
+                values = {"state": "uploaded", "worker_id": self.ledger.worker}
+                await self._follow(row, **values, **again)
             case "invalid":
                 await self._refuse(row, status.problem)
             case outcome:
@@ -222,45 +225,36 @@ class Desk:
         if row.state == "submitted":
             await self._follow(row, state="running")
         if row.submitted is not None and time.time() - row.submitted > OVERDUE * 3600 * self.api.limits.hours:
-            raise HaltedError(
-                f"the batch {row.provider_id} has not ended within {OVERDUE * self.api.limits.hours:g} hours. Cancel "
-                f"it with prejudge cache batches --cancel {row.id}, then resume.",
-                code="batch.overdue",
-            )
+            hours = OVERDUE * self.api.limits.hours
+            raise BATCH_OVERDUE.error(name=row.provider_id, hours=hours, batch=row.id)
 
     async def _miss(self, row: BatchRow) -> None:
         self._missed[row.id] += 1
         if self._missed[row.id] < LOOKS:
             return
-        found = await patiently(lambda: self.api.find(row.mark, row.created - 3600), self.policy, "looking for a batch")
-        marked = [status for status in found if status.mark == row.mark and status.id != row.provider_id]
+        since = row.created - 3600
+        listed = await patiently(lambda: self.api.find(row.mark, since), self.policy, "looking for a batch")
+        marked = [status for status in listed if status.mark == row.mark and status.id != row.provider_id]
         if marked:
             await self._adopt(row, marked[0])
             return
         freed = await self.ledger.do(self.book.close, row.id, "lost", "lost", "the provider does not know it")
-        raise HaltedError(
-            f"the provider no longer knows the batch {row.provider_id} of {counted(len(freed), 'request')}. They may "
-            "have been charged. To ask them again, resume.",
-            code="batch.lost",
-        )
+        raise BATCH_LOST.error(name=row.provider_id, requests=counted(len(freed), "request"))
 
     async def _refuse(self, row: BatchRow, problem: str) -> None:
         """End a batch that the provider refused as a whole, which it does not charge."""
         await self._follow(row, outcome="invalid")
         await self.ledger.do(self.book.close, row.id, "collected", "errored", problem)
-        raise HaltedError(
-            f"the provider refuses a batch of {counted(row.items, 'request')}, and charges nothing: "
-            f"{problem or 'it gives no reason.'} Mend what it names, then resume; or ask without --batch.",
-            code="batch.refused",
-        )
+        requests = counted(row.items, "request")
+        raise BATCH_REFUSED.error(requests=requests, problem=problem or "it gives no reason.")
 
     async def _collect(self, row: BatchRow, status: BatchStatus) -> None:
         for read in range(READS):
             lines = await patiently(lambda: self.api.results(status), self.policy, "reading the results of a batch")
             results = Results.of(lines)
             # Of a batch that was ended early, providers count what has no line.
-            known = status.answered + (status.failed if status.state == "ended" else 0)
-            missing = known - len(results.lines)
+            expected = status.answered + (status.failed if status.state == "ended" else 0)
+            missing = expected - len(results.lines)
             if missing <= 0 or read == READS - 1:
                 break
             await asyncio.sleep(self.policy.wait([], read))
@@ -269,26 +263,18 @@ class Desk:
         ever = await self.ledger.do(self.book.keys, row.id)
         foreign = results.lines.keys() - {key.hex() for key in ever}
         if foreign and len(foreign) == len(results.lines):
-            raise HaltedError(
-                f"the results of the batch {row.provider_id} are of other requests. Is it of this store? Free its "
-                f"requests with prejudge cache batches --forget {row.id}, then resume.",
-                code="batch.foreign",
-            )
+            raise BATCH_FOREIGN.error(name=row.provider_id, batch=row.id)
         seconds = status.ended - status.created if status.ended and status.created else 0.0
         for start in range(0, len(mine), PART):
             await self._settle(row, mine[start : start + PART], results, max(0.0, seconds))
         if missing > 0:
-            raise HaltedError(
-                f"the results of the batch {row.provider_id} are not whole: {counted(missing, 'line')} of "
-                f"{known:,} are missing. What came is stored; resume to read them again, or "
-                f"give them up with prejudge cache batches --forget {row.id}.",
-                code="batch.incomplete",
-            )
+            lines_missing = counted(missing, "line")
+            raise BATCH_INCOMPLETE.error(name=row.provider_id, missing=lines_missing, lines=expected, batch=row.id)
         left = {"expired": "expired", "cancelled": "cancelled"}.get(status.state, "errored")
-        told = "" if left != "errored" else "the batch ended without a result for it"
-        gone = await self.ledger.do(self.book.close, row.id, "collected", left, told)
+        problem = "" if left != "errored" else "the batch ended without a result for it"
+        gone = await self.ledger.do(self.book.close, row.id, "collected", left, problem)
         failures = {"expired": BatchExpiredError, "cancelled": BatchCancelledError}
-        error: ModelError = failures.get(left, TransientError)(told or left, code=_code(left))
+        error: ModelError = failures.get(left, TransientError)(problem or left, code=_code(left))
         self.on_answers([(i, decode_request(i.request), error) for i in items if i.key in gone], frozenset())
         self._remark(row, results, len(foreign), len(gone) if left == "errored" else 0)
 
@@ -309,18 +295,18 @@ class Desk:
             (item, request := decode_request(item.request), self._read(item.key, results, request)) for item in items
         ]
         settling = []
-        for place, (item, request, outcome) in enumerate(read):
+        for index, (item, request, outcome) in enumerate(read):
             try:
                 settling.append(_result(row, item, request, outcome, seconds))
             except DataError as error:
-                read[place] = item, request, PermanentError(str(error), code="model.response")
+                read[index] = item, request, PermanentError(str(error), code="model.response")
                 settling.append(Result(item.key, "errored", None, str(error)))
         settled = await self.ledger.do(self.book.settle, row.id, settling)
-        self.on_answers([one for one in read if one[0].key in settled.done], settled.new)
+        self.on_answers([reading for reading in read if reading[0].key in settled.done], settled.new)
 
     def _read(self, key: bytes, results: Results, request: AnyRequest) -> AnyResponse | ModelError:
         outcome = results.read(key.hex(), lambda line: self._read_line(line, request))
-        return outcome if isinstance(outcome, ModelError) else self._doubt(key, outcome)
+        return outcome if isinstance(outcome, ModelError) else self._doubt_blank(key, outcome)
 
     def _read_line(self, line: BatchLine, request: AnyRequest) -> AnyResponse | ModelError:
         try:
@@ -329,23 +315,20 @@ class Desk:
             return error
         except Exception as error:
             LOG.debug("the adapter raised", exc_info=error)
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            return PermanentError(f"the adapter raised {said}", code="model.exception")
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            return PermanentError(f"the adapter raised {message}", code="model.exception")
 
-    def _doubt(self, key: bytes, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
+    def _doubt_blank(self, key: bytes, answer: AnyResponse | ModelError) -> AnyResponse | ModelError:
         """Take a first answer without text and without an output token for a failure, as of a single call."""
-        if not self.remote or not is_blank(answer) or key in self._doubted:
+        if not self.remote or not is_blank(answer) or key in self._asked_again:
             return answer
-        self._doubted.add(key)
+        self._asked_again.add(key)
         return blank()
 
     async def _note(self, row: BatchRow, **values: Any) -> BatchRow:
         """Record a step of handing in; a process that was taken for dead, and replaced, goes no further."""
         if not await self.ledger.do(self.book.advance, row.id, self.ledger.worker, **values):
-            raise HaltedError(
-                f"another process has taken over the batch {row.id} while this one was halted. Let it finish.",
-                code="batch.taken",
-            )
+            raise BATCH_TAKEN.error(batch=row.id)
         return row._replace(**values)
 
     async def _follow(self, row: BatchRow, **values: Any) -> None:

@@ -10,7 +10,7 @@ from fakes import FakeModel, ask, fake_catalogue, text_of
 from prejudge.core.contracts.errors import HaltedError, PermanentError
 from prejudge.core.contracts.records import Draw, Generate, Generation, Sampling
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.engine.wall import EMPTY, ERRORS, UNREADABLE, Wall
+from prejudge.core.engine.stopping import EMPTY, ERRORS, UNREADABLE, FailureDetector
 from prejudge.core.store import Store, get_run, statistics
 from prejudge.testing import raises_code
 
@@ -47,7 +47,7 @@ def number_of(request):
     return int(text_of(request).split()[1])
 
 
-WALLS = {
+FAULTS = {
     "errors": (
         lambda request, seen: PermanentError(f"no {number_of(request)}"),
         "run.all-failing",
@@ -58,9 +58,9 @@ WALLS = {
 }
 
 
-@pytest.mark.parametrize("name", WALLS)
+@pytest.mark.parametrize("name", FAULTS)
 def test_fault_of_every_request_stops_the_run(store, name):
-    FakeModel.script, code, most = WALLS[name]
+    FakeModel.script, code, most = FAULTS[name]
     with raises_code(HaltedError, code):
         perform(store)
     assert most <= asked() <= most + IN_FLIGHT
@@ -70,16 +70,16 @@ def test_fault_of_every_request_stops_the_run(store, name):
     assert kept["Exchange"] + kept["Attempt"] == asked()
 
 
-@pytest.mark.parametrize("name", WALLS)
+@pytest.mark.parametrize("name", FAULTS)
 def test_keep_going_asks_everything(store, name):
-    FakeModel.script = WALLS[name][0]
+    FakeModel.script = FAULTS[name][0]
     assert perform(store, keep_going=True).state == "finished"
     assert asked() == N
 
 
-@pytest.mark.parametrize("name", WALLS)
+@pytest.mark.parametrize("name", FAULTS)
 def test_resumed_run_finishes_once_the_fault_is_mended(store, name):
-    FakeModel.script = WALLS[name][0]
+    FakeModel.script = FAULTS[name][0]
     with pytest.raises(HaltedError):
         perform(store)
     FakeModel.script = None
@@ -93,7 +93,7 @@ def test_resumed_run_finishes_once_the_fault_is_mended(store, name):
         lambda request, seen: Generation(text="", finish_reason="length") if number_of(request) % 10 else None,
         lambda request, seen: Generation(text="") if number_of(request) % 90 else None,
     ],
-    ids=list(WALLS),
+    ids=list(FAULTS),
 )
 def test_fault_of_nine_in_ten_stops_nothing(store, often):
     FakeModel.script = often
@@ -128,13 +128,12 @@ def ask_seeded(prompt: str, seed: int) -> Generate:
 @pytest.mark.parametrize("request_of", [draw, ask_seeded])
 def test_seeds_of_one_prompt_are_one(request_of):
     """A picture is drawn many times of each prompt: a prompt that always fails is one, and so are 19."""
-    wall, error = Wall(lambda factors, response: {}), PermanentError("no")
+    detector, error = FailureDetector(lambda factors, response: {}), PermanentError("no")
     for number in range(ERRORS - 1):
         for seed in range(3 * ERRORS):
-            wall.failed(request_of(f"q {number}", seed), error)
-    assert wall.halt is None
-    wall.failed(request_of(f"q {ERRORS}", 0), error)
-    assert wall.halt is not None and wall.halt.code == "run.all-failing"
+            assert detector.failed(request_of(f"q {number}", seed), error) is None
+    stop = detector.failed(request_of(f"q {ERRORS}", 0), error)
+    assert stop is not None and stop.code == "run.all-failing"
 
 
 def test_unreadable_answers_of_one_cell_stop_nothing(store, monkeypatch):
@@ -160,22 +159,38 @@ def test_message_shows_three_prompts_and_what_to_do(store):
     assert "--keep-going" in str(caught.value)
 
 
+def test_detector_reads_no_more_than_the_first_answer_that_can_be_read(store, monkeypatch):
+    """All answers are read when the run is scored; a reader may be slow, and the run would read each a second time."""
+    from fakes import CountStage
+
+    reads, read = [], CountStage.read
+
+    def counting(stage, factors, response):
+        reads.append(response.text)
+        return read(stage, factors, response)
+
+    monkeypatch.setattr(CountStage, "read", counting)
+    FakeModel.script = lambda request, seen: Generation(text="") if number_of(request) < 4 else None
+    perform(store)
+    assert asked() == N and len(reads) == 4 + 1 and set(reads[:4]) == {""}
+
+
 def test_run_from_the_store_holds_no_trials(store, monkeypatch):
     """Nothing is asked, so no answer ends the watch: the trials of a long run must not pile up."""
-    walls, expected = [], []
+    detectors, expected = [], []
 
-    class Counted(Wall):
+    class Counted(FailureDetector):
         def __init__(self, read):
             super().__init__(read)
-            walls.append(self)
+            detectors.append(self)
 
         def expect(self, trials):
             super().expect(trials)
             expected.append(len(self._trials))
 
     perform(store)
-    monkeypatch.setattr("prejudge.core.engine.runs.Wall", Counted)
-    monkeypatch.setattr("prejudge.core.engine.runs.WINDOW", 50)
+    monkeypatch.setattr("prejudge.core.engine.stage_run.FailureDetector", Counted)
+    monkeypatch.setattr("prejudge.core.engine.windows.WINDOW", 50)
     assert perform(store).state == "finished"
     assert asked() == 0 and len(expected) == N / 50
-    assert max(expected) <= 2 * 50 and walls[-1]._trials == {}
+    assert max(expected) <= 2 * 50 and detectors[-1]._trials == {}
