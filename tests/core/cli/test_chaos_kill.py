@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import sqlite3
@@ -20,7 +19,6 @@ from .chaos_runs import KEY, Lab, answer_option, write_registry
 from .processes import Command, Commands, Ended
 
 pytest.importorskip("openai", reason="needs the extra openai")
-KILLS = int(os.environ.get("PREJUDGE_KILLS", "12"))
 STUDY = ("run", "subtle-sai", "--model", "mine", "--set", "per_cell=5", "--set", "subtle.resamples=99")
 TRIALS, CONCURRENCY = 150, 8
 
@@ -82,14 +80,15 @@ def prompts(lab: Lab) -> set[str]:
     return set(lab.kept())
 
 
-def test_kills_lose_nothing_and_change_no_estimate(tmp_path, chaos_server, commands):
+@pytest.mark.parametrize("number", [4, pytest.param(60, marks=pytest.mark.soak)])
+def test_kills_lose_nothing_and_change_no_estimate(tmp_path, chaos_server, commands, number):
     lab, chance = make_lab(tmp_path / "killed", chaos_server, commands), random.Random(5)
     before: set[str] = set()
     ended: list[Ended] = []
     kills = 0
     chaos_server.play("503", "cut", "429-now", share=0.05, seed=7)
     again: list[int] = []
-    while kills < KILLS:
+    while kills < number:
         asked = len(chaos_server.seen)
         command = start(lab)
         kill_at_random(lab, command, chance)
