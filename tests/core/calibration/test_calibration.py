@@ -463,7 +463,7 @@ def test_a_part_of_a_family_of_tests_is_not_the_same() -> None:
 
 def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path) -> None:
     words = ["calibrate", "bistereo-tuples", "--studies", "3", "--planted", "2", "--by-command", "0"]
-    words += ["--null", "copying", "--null", "noisy", "--set", "bistereo-tuples.resamples=99"]
+    words += ["--null", "copying", "--null", "noisy", "--real", "1", "--set", "bistereo-tuples.resamples=99"]
     first = call(tmp_path, *words)
     assert first.returncode == 0, first.stderr
     assert "11 studies of 115 requests" in first.stderr
