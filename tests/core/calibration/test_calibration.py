@@ -642,19 +642,8 @@ def test_a_certificate_names_files_and_not_where_they_were(tmp_path: Path) -> No
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
-    words = [
-        "calibrate",
-        "bistereo-tuples",
-        "--studies",
-        "4",
-        "--planted",
-        "0",
-        "--by-command",
-        "0",
-        "--null",
-        "copying",
-    ]
-    words += ["--set", "bistereo-tuples.resamples=99"]
+    words = ["calibrate", "bistereo-tuples", "--studies", "4", "--planted", "0", "--by-command", "0", "--real", "0"]
+    words += ["--null", "copying", "--set", "bistereo-tuples.resamples=99"]
     found = []
     for jobs in ("1", "2"):
         assert call(tmp_path, *words, "--jobs", jobs, "--out", jobs).returncode == 0
