@@ -109,7 +109,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 @cache
 def hints_of(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the types of a record's fields; they are evaluated once, which costs as much as all else of building it."""
+    """Return the types of a record's fields; they are evaluated once, each time costs more than the record."""
     return MappingProxyType(get_type_hints(kind))
 
 
