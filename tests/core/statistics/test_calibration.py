@@ -34,7 +34,7 @@ def soak(*values):
 
 @pytest.fixture(scope="module")
 def rates(calibration):
-    """Return rates by clusters and effect; of 700 studies they are within 0.025 of the truth at three standard errors."""
+    """Return rates by clusters and effect; of 700 studies within 0.025 of the truth at three standard errors."""
 
     @cache
     def of(studies=700, **design):
