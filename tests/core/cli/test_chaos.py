@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,12 +40,6 @@ STAYING = {
 """The exit code of a run before a server that does nothing else."""
 FIRST = {"500", "404", "401", "429-for-years", "key-in-answer", "refusal-words", "usage-huge"}
 """One of each decision and exit code; the others are in `make soak`."""
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    with Commands(tmp_path_factory.mktemp("said")) as commands:
-        yield commands
 
 
 @pytest.fixture

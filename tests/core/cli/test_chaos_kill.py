@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -21,12 +20,6 @@ from .processes import Command, Commands, Ended
 pytest.importorskip("openai", reason="needs the extra openai")
 STUDY = ("run", "subtle-sai", "--model", "mine", "--set", "per_cell=5", "--set", "subtle.resamples=99")
 TRIALS, CONCURRENCY = 150, 8
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    with Commands(tmp_path_factory.mktemp("said")) as commands:
-        yield commands
 
 
 def make_lab(folder: Path, server: ChaosServer, commands: Commands) -> Lab:
