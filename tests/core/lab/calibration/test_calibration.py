@@ -525,7 +525,7 @@ def test_a_part_of_a_family_of_tests_is_not_the_same() -> None:
 
 def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path) -> None:
     words = ["calibrate", "bistereo-tuples", "--studies", "3", "--planted", "2", "--by-command", "0"]
-    words += ["--null", "copying", "--null", "noisy", "--set", "bistereo-tuples.resamples=99"]
+    words += ["--null", "copying", "--null", "noisy", "--real", "1", "--set", "bistereo-tuples.resamples=99"]
     first = call(tmp_path, *words)
     assert first.returncode == 0, first.stderr
     assert "11 studies of 115 requests" in first.stderr
@@ -704,19 +704,8 @@ def test_a_certificate_names_files_and_not_where_they_were(tmp_path: Path) -> No
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
-    words = [
-        "calibrate",
-        "bistereo-tuples",
-        "--studies",
-        "4",
-        "--planted",
-        "0",
-        "--by-command",
-        "0",
-        "--null",
-        "copying",
-    ]
-    words += ["--set", "bistereo-tuples.resamples=99"]
+    words = ["calibrate", "bistereo-tuples", "--studies", "4", "--planted", "0", "--by-command", "0", "--real", "0"]
+    words += ["--null", "copying", "--set", "bistereo-tuples.resamples=99"]
     found = []
     for jobs in ("1", "2"):
         assert call(tmp_path, *words, "--jobs", jobs, "--out", jobs).returncode == 0
