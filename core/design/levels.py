@@ -98,13 +98,15 @@ class Levels(msgspec.Struct, frozen=True):
             yield {NAME: name, **{column: values[at] for column, values in self.columns.items()}}
 
     def column(self, name: str) -> tuple[Value, ...]:
-        """Return the values of a column; `name` are the names.
+        """Return the values of a column; `name` are the names. A table without levels has every column.
 
         Raises:
             UsageError: There is no such column.
         """
         if name == NAME:
             return self.names
+        if not self.names:
+            return ()
         if name not in self.columns:
             listed = ", ".join((NAME, *self.columns))
             raise UsageError(f"the level table has no column {name!r}. It has: {listed}.", code="design.column")

@@ -172,7 +172,8 @@ class Vocabulary:
     def compatible(self, name: str, gate: str) -> npt.NDArray[np.bool_]:
         """Return which levels of factor `name` go with which of `gate`, the row of no level last."""
         wanted = self.tables[name].column(gate)
-        return np.array([[agree(level, value) for value in wanted] for level in (*self.coded(gate).levels, None)])
+        levels = (*self.coded(gate).levels, None)
+        return np.array([[agree(level, value) for value in wanted] for level in levels], bool)
 
 
 def _names(factor: Factor) -> Iterator[str]:
