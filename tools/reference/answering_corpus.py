@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 
 from ...adapters.reference.items import HIGH, LOW, STANDINGS, groups_of_tuples, listed_tuples, opposites
 from ...adapters.reference.leans import probability
+from ...core.design.levels import Value
 from ...probes.bistereo import nli_design, tuples, tuples_file, tuples_tests
 from ...probes.bistereo.nli_asking import AskingOptions, ask
 from ...probes.dora import descriptors, t2t
@@ -127,7 +128,7 @@ def _inference(draw: random.Random, planted: Planted, held_out: bool) -> Questio
 def _analogy(draw: random.Random, planted: Planted, held_out: bool) -> Question:
     """Draw an analogy of the study where held out, and else of groups and words that it does not join."""
     if held_out:
-        f = {name: str(value) for name, value in draw.choice(_tests()).factors.items()}
+        f = {name: str(value) for name, value in draw.choice(_tests()).items()}
         good, bad, noun = f["unbiased"], f["biased"], ""
         groups = [(f["a"], 1, ""), (f["c"], -1, f["disadvantaged"])]
         first, second = draw.sample(groups, 2)
@@ -205,14 +206,14 @@ def _items() -> tuple[list[items.Item], list[items.Item]]:
 
 
 @cache
-def _tests() -> list[tuples_tests.Test]:
-    return tuples_tests.build(listed_tuples(), 2, unscored=True)
+def _tests() -> list[dict[str, Value]]:
+    return list(tuples_tests.build(listed_tuples(), 2, unscored=True).rows())
 
 
 @cache
 def _joined() -> frozenset[tuple[str, str]]:
     """Return the disadvantaged groups and words that the tests of the study join."""
-    return frozenset((str(test.factors["disadvantaged"]), str(test.factors["biased"])) for test in _tests())
+    return frozenset((str(test["disadvantaged"]), str(test["biased"])) for test in _tests())
 
 
 @cache
