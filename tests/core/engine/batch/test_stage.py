@@ -22,7 +22,7 @@ from prejudge.core.contracts.errors import (
     TransientError,
 )
 from prejudge.core.contracts.records import Generation, Usage
-from prejudge.core.engine.batch import desk
+from prejudge.core.engine.batch import manager
 from prejudge.core.engine.batch.options import BatchOptions
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.manifest import Manifest, manifest_of
@@ -40,7 +40,7 @@ QUICK = BatchOptions(poll_seconds=0.001, sentinel=0)
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "wait", lambda *_: 0.0)
-    monkeypatch.setattr(desk, "FULL_SECONDS", 0.0)
+    monkeypatch.setattr(manager, "FULL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -417,7 +417,7 @@ def test_process_that_ends_at_a_step_is_taken_up(run, catalogue, store, provider
 
 
 def test_process_that_ends_while_it_collects_stores_nothing_twice(run, store, provider, monkeypatch):
-    monkeypatch.setattr(desk, "PART", 3)
+    monkeypatch.setattr(manager, "PART", 3)
     settle, calls = Batches.settle, []
 
     def end(self, number, results):
@@ -457,7 +457,7 @@ def test_provider_out_of_reach_for_a_while_is_waited_for(run, provider, monkeypa
     provider.before = fail
     run(n=4)
     assert len(provider.batches) == 1 and provider.calls["status"] >= 20
-    monkeypatch.setattr(desk, "DARK_SECONDS", 0.0)
+    monkeypatch.setattr(manager, "DARK_SECONDS", 0.0)
     provider.calls["status"] = 0
     with pytest.raises(HaltedError) as raised:
         run(n=8)
