@@ -20,6 +20,8 @@ from prejudge.core.view.sampling import Wanted, draw_sample
 from prejudge.core.view.urls import View
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 CHOICES = ("positive", "negative", "neutral")
 INFERRED = ("entailment", "contradiction", "neutral")
 
