@@ -70,7 +70,7 @@ def unfair(runs, settings, tmp_path_factory):
     return told(sample, lambda _, stratum: stratum.cell["given"] == "positive" and random.random() < 0.4)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shown(runs, settings, unfair):
     return prejudge.corrected(runs["subtle"], unfair, settings=settings)
 
