@@ -9,7 +9,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The package is mapped onto the root of the repository; checkers find it by its name through this link.
 LINK := .build/src/prejudge
 # The tests start hundreds of processes: each would compile the package anew where writing bytecode is turned off.
-TESTS := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python -m pytest -n $(WORKERS)
+TESTING := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python
+TESTS := $(TESTING) -m pytest -n $(WORKERS)
 
 .PHONY: demo quick test check budgets fmt wheel release-check schema lock licences numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
@@ -18,7 +19,7 @@ demo: $(VENV)/.demo
 
 # An answer within 90 s: the tests of the folders that changed, or of DIR: `make quick DIR=core/store`.
 quick: $(VENV)/.dev
-	$(subst -m pytest,-m tests.quick,$(TESTS)) --dist=loadfile --no-loadscope-reorder $(DIR)
+	$(TESTING) -m tests.quick $(DIR) -- -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.dev
 	$(TESTS) --dist loadfile --no-loadscope-reorder

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,12 @@ class Quick:
         return result
 
 
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def no_figures() -> Iterator[None]:
     """Write figures without drawing them, which takes longer than most runs."""
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
 """`make quick`: the tests of the folders that changed, or of those that are named, until its time is over.
 
-`python -m tests.quick FOLDER...` runs the tests of these folders, of the package or of `tests`. Without a folder it
-takes those that differ from `main`, and, where none does, the tests of the contracts and of the engine.
+`python -m tests.quick FOLDER... -- OPTION...` runs the tests of these folders, of the package or of `tests`, with these
+options of pytest. Without a folder it takes those that differ from `main`, and, where none does, the tests of the
+contracts and of the engine.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def _git(root: Path, *words: str) -> list[str]:
 
 
 def main(words: list[str]) -> None:
-    """Become pytest, with the options of the command line and the folders of the tests."""
-    options, folders = [w for w in words if w.startswith("-")], [w for w in words if not w.startswith("-")]
+    """Become pytest, with the tests of the folders before `--`, and the options after it."""
+    end = words.index("--") if "--" in words else len(words)
+    folders, options = words[:end], words[end + 1 :]
     places = modules_of(folders or changed()) or list(BASE)
     print("make quick:", *places, flush=True)
     os.environ[UNTIL] = str(time.time() + SECONDS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .quick import BASE, ROOT, UNTIL, changed, modules_of
+from .quick import BASE, ROOT, UNTIL, changed, main, modules_of
 
 TREE = (
     "core/store/tables.py",
@@ -85,6 +85,17 @@ def test_what_changed_is_what_differs_from_main(tmp_path: Path):
     (tmp_path / "old.py").write_text("1")
     (tmp_path / "new.py").touch()
     assert changed(tmp_path) == ["committed.py", "new.py", "old.py"]
+
+
+def test_options_follow_the_folders(monkeypatch: pytest.MonkeyPatch):
+    became: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _, words: became.append(words))
+    monkeypatch.setenv(UNTIL, "0")
+    monkeypatch.chdir(ROOT)
+    before = time.time()
+    main(["core/store", "metrics/dora", "--", "-n", "2"])
+    assert became == [[sys.executable, "-m", "pytest", "-n", "2", "tests/core/store", "tests/metrics/dora"]]
+    assert before + 60 < float(os.environ[UNTIL]) < time.time() + 90
 
 
 @pytest.mark.parametrize(("left", "outcome"), [(60.0, "1 passed"), (-1.0, "1 skipped")])

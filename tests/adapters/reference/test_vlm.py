@@ -22,6 +22,8 @@ from prejudge.probes.attractiveness.asking import ORDERS, prompt_of
 from prejudge.probes.attractiveness.faces import Face, draw, paper_faces
 from prejudge.probes.attractiveness.scenarios import Scenario, load_scenarios
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 Pictures = pytest.importorskip("PIL.Image")

@@ -20,6 +20,8 @@ from prejudge.core.view.sampling import Wanted, draw_sample
 from prejudge.core.view.urls import View
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 CHOICES = ("positive", "negative", "neutral")
 INFERRED = ("entailment", "contradiction", "neutral")
 
@@ -68,7 +70,7 @@ def unfair(runs, settings, tmp_path_factory):
     return told(sample, lambda _, stratum: stratum.cell["given"] == "positive" and random.random() < 0.4)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shown(runs, settings, unfair):
     return prejudge.corrected(runs["subtle"], unfair, settings=settings)
 

@@ -12,6 +12,8 @@ from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError
 from prejudge.metrics.subtle.metric import Subtle
 
+from ...command import blank_figure
+
 HEAVY = {"matplotlib", "torch", "openai"}
 # At the first word of the verdict, say which of the heavy packages are there.
 WATCH = f"""
@@ -22,6 +24,8 @@ shown = results.show
 def show(*words):
     shown(*words)
     print(sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)
+    from matplotlib.figure import Figure
+    Figure.savefig = lambda figure, file, **how: file.write(b"<svg/>")
 results.show = show
 main()
 """
@@ -33,7 +37,9 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     where = ["--store", str(folder / "s.db"), "--runs", str(folder / "runs")]
     asked = ["--model", "simulated-biased", "--set", "per_cell=1", "--set", "subtle.resamples=99", "--quiet"]
-    assert CliRunner().invoke(cli, ["run", "subtle-sai", *asked, *where]).exit_code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
+        assert CliRunner().invoke(cli, ["run", "subtle-sai", *asked, *where]).exit_code == 0
     return where
 
 
@@ -44,6 +50,7 @@ def test_verdict_needs_no_drawing_and_no_heavy_package(place):
     assert "Report:" in result.stdout
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_error_in_a_figure_does_not_hide_the_verdict(place, monkeypatch):
     whole = CliRunner().invoke(cli, ["score", *place])
 

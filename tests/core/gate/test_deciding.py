@@ -19,6 +19,8 @@ from prejudge.testing import raises_code
 
 from ...benchmark_scripts import benchmark_script
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 PLANTED = """
 [models.strong]
 adapter = "simulated"

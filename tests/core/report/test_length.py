@@ -12,6 +12,8 @@ from prejudge.core.catalogue.study import Catalogue
 
 from ...captions import too_long
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 FEW = {
     "bistereo-pairs": {"per_cell": 2, "axes": ["height"], "trisentbias.resamples": 99},
     "bistereo-nli": {"per_cell": 1, "bistereo-nli.resamples": 99},

@@ -72,14 +72,17 @@ OF_LARGE_STUDIES = 3
 """Models of a study whose whole run takes long."""
 
 
-@pytest.mark.parametrize(("study", "metric", "measures", "name", "part"), CASES)
-def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_of_their_models_find(study, metric, measures, name, part):
+@pytest.mark.parametrize(
+    ("study", "metric", "measures", "name", "part", "pilots"),
+    [(*CASES[2], 4), *(pytest.param(*case, PILOTS, marks=pytest.mark.soak) for case in CASES)],
+)
+def test_forecasts_of_pilots_are_near_what_whole_runs_of_their_models_find(study, metric, measures, name, part, pilots):
     quick = {f"{metric}.resamples": 99}
-    models = range(FIRST_MODEL, FIRST_MODEL + (OF_LARGE_STUDIES if metric == "bistereo-nli" else PILOTS))
+    models = range(FIRST_MODEL, FIRST_MODEL + (OF_LARGE_STUDIES if metric == "bistereo-nli" else pilots))
     whole = {seed: asked(study, metric, name, seed, **quick) for seed in models}
     ratios = {measure: [] for measure in measures}
     inside = 0
-    for pilot_seed in range(PILOTS):
+    for pilot_seed in range(pilots):
         model_seed = models[pilot_seed % len(models)]
         planned, finds = whole[model_seed]
         pilot, _ = asked(study, metric, name, model_seed, seed=2000 + pilot_seed, **quick, **part)
@@ -92,7 +95,7 @@ def test_forecasts_of_twenty_pilots_are_near_what_whole_runs_of_their_models_fin
         assert 1 / 1.15 <= np.median(found) <= 1.15
         assert np.mean([1 / 1.5 <= ratio <= 1.5 for ratio in found]) >= 0.8
     # Of `subtle-sai` the range holds too little: docs/statistics.md says so.
-    assert inside >= (0.6 if study == "subtle-sai" else 0.8) * PILOTS * len(measures)
+    assert inside >= (0.6 if study == "subtle-sai" else 0.8) * pilots * len(measures)
 
 
 def forecast_by(pilot, planned):

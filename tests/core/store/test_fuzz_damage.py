@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import shutil
 import sqlite3
@@ -56,8 +55,8 @@ VALUES = {
     "lone surrogate": '{"a":"\\ud800"}',
     "a NUL": "a\0b",
 }
-TRIES = int(os.environ.get("PREJUDGE_DAMAGES", "60"))
-"""Damages of each kind that are tried; `PREJUDGE_DAMAGES=100000` tries all."""
+TRIES = pytest.mark.parametrize("tries", [30, pytest.param(600, marks=pytest.mark.soak)])
+"""How many damages are tried."""
 
 
 def answer(request, seen):
@@ -216,7 +215,8 @@ def faults(damages, good, every, folder):
     return found
 
 
-def test_wrong_values_end_in_errors_that_have_a_code(good, catalogue, tmp_path):
+@TRIES
+def test_wrong_values_end_in_errors_that_have_a_code(good, catalogue, tmp_path, tries):
     damages = [
         (f"{table}.{column} {name} {'one' if one else 'all'}", replaced(table, column, name, one))
         for table, column in columns(good)
@@ -228,12 +228,13 @@ def test_wrong_values_end_in_errors_that_have_a_code(good, catalogue, tmp_path):
         for table in StoreTable.metadata.tables
         for what in ("DROP TABLE {}", "DELETE FROM {}", "DELETE FROM {0} WHERE rowid = (SELECT min(rowid) FROM {0})")
     ]
-    some = random.Random(0).sample(damages, min(TRIES, len(damages)))
+    some = random.Random(0).sample(damages, min(tries, len(damages)))
     found = faults(some, good, readers(catalogue, good, tmp_path), tmp_path)
     assert not found, "\n".join(map(str, found))
 
 
-def test_broken_files_end_in_errors_that_have_a_code(good, catalogue, tmp_path):
+@TRIES
+def test_broken_files_end_in_errors_that_have_a_code(good, catalogue, tmp_path, tries):
     size = good.stat().st_size
 
     def broken(seed):
@@ -249,7 +250,7 @@ def test_broken_files_end_in_errors_that_have_a_code(good, catalogue, tmp_path):
 
         return damage
 
-    damages = [(f"seed {seed}", broken(seed)) for seed in range(TRIES // 2)]
+    damages = [(f"seed {seed}", broken(seed)) for seed in range(tries // 2)]
     found = faults(damages, good, readers(catalogue, good, tmp_path), tmp_path)
     assert not found, "\n".join(map(str, found))
 

@@ -22,6 +22,8 @@ from prejudge.core.view.desk import label_pages, sample_pages
 from prejudge.core.view.urls import run_url
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 FORM = {
     "question": "What is it?",
     "labels": "ok\nunreadable\nother",

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 import prejudge
 from prejudge.core.cli.main import cli
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 Image = pytest.importorskip("PIL.Image")
 MEGABYTE = 1_000_000
 

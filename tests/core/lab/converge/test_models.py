@@ -19,6 +19,8 @@ from prejudge.testing import raises_code
 
 from .looks import looks
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 CONSTRUCT = (
     looks(per_cell=40)
     + """

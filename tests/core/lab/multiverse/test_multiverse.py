@@ -18,6 +18,8 @@ from prejudge.core.report.place import with_said
 from prejudge.core.store import Store, list_runs
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 PLANTED = """
 [models.leaning]
 adapter = "simulated"

@@ -19,6 +19,8 @@ from prejudge.core.scoring.score import opened
 from prejudge.core.store import Store
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 PLANTED = """
 [models.leaning]
 adapter = "simulated"
