@@ -84,11 +84,8 @@ def _groups(
         group = {name: level for name, level in zip(by, key, strict=True) if name in factors and level is not None}
         told = {n: level for n, level in group.items() if n in tried.columns and level in set(tried[n])}
         before, after = (_size(frame, told, counted) for frame in (tried, asked))
-        if (
-            before.clusters
-            and after.clusters
-            and all(_there(units[name], level, tried, asked) for name, level in group.items())
-        ):
+        named = all(_there(units[name], level, tried, asked) for name, level in group.items())
+        if named and before.clusters and after.clusters:
             yield part, before, after
 
 
@@ -99,13 +96,10 @@ def _there(levels: pl.Series, level: Any, tried: pl.DataFrame, asked: pl.DataFra
 
 
 class _Size(NamedTuple):
-    """What is asked about a group."""
-
     clusters: int
     trials: int
 
     def like(self, other: _Size) -> bool:
-        """Return whether each cluster is asked as many questions as in the other, but for a tenth."""
         return math.isclose(self.trials / self.clusters, other.trials / other.clusters, rel_tol=0.1)
 
 
