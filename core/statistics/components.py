@@ -168,12 +168,13 @@ def error_of(pilot: Crossing, planned: Crossing) -> float:
     """
     names, table = _told_apart(pilot)
     answer = _of_mean(planned, "answer")
-    added = {name: _of_mean(planned, name) - answer for name in USUAL if name in planned.levels}
-    if any(more > NEARLY_SINGULAR * answer for name, more in added.items() if name not in names):
+    # What is common to both sides cancels in their difference.
+    weights = {"answer": answer} | {name: _of_mean(planned, name) for name in USUAL if name in planned.levels}
+    if any(weight - answer > NEARLY_SINGULAR * answer for name, weight in weights.items() if name not in names):
         return math.inf
-    weights = np.array([added.get(name, 0.0) for name in names])
-    variance = answer + sum(USUAL[name] * more for name, more in added.items())
-    return math.sqrt(2 * weights @ np.linalg.inv(table) @ weights) / variance
+    weighted = np.array([weights.get(name, 0.0) for name in names])
+    variance = answer + sum(USUAL[name] * (weights[name] - answer) for name in USUAL if name in weights)
+    return math.sqrt(2 * weighted @ np.linalg.inv(table) @ weighted) / variance
 
 
 def _of_mean(planned: Crossing, component: str) -> float:

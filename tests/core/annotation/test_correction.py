@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import prejudge
+from prejudge.core.annotation.correct import _correction
+from prejudge.core.annotation.powered import Corrected
 from prejudge.core.annotation.results import sample_results
 from prejudge.core.annotation.samples import DESIGN, Sample
 from prejudge.core.catalogue.study import Catalogue
@@ -276,3 +278,13 @@ def test_report_terminal_and_export_show_both(runs, settings, unfair, tmp_path):
     table = pl.read_csv(out, infer_schema_length=None)
     assert {"value", "corrected", "corrected_low", "corrected_high", "corrected_method"} <= set(table.columns)
     assert not table["facts"].str.contains("corrected").any()
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 1.0), (0.0, 100.0)])
+def test_corrected_numbers_end_at_what_the_measure_can_be(ends):
+    """A correction adds errors to a share, and may pass its ends."""
+    least, greatest = ends
+    high = _correction(Corrected(greatest + 0.1, greatest - 0.2, greatest + 0.4, True), ends, 0.95, "labels")
+    low = _correction(Corrected(least - 0.1, least - 0.4, least + 0.2, True), ends, 0.95, "labels")
+    assert (high.value, high.low, high.high) == (greatest, greatest - 0.2, greatest)
+    assert (low.value, low.low, low.high) == (least, least, least + 0.2)

@@ -98,3 +98,13 @@ def test_a_single_cluster_tells_nothing_of_others():
     truth, cell, first, _ = drawn(7, (4, 10))
     tally = tally_of(truth, cell, {"face": np.zeros_like(first)})
     assert all(row.alone is None for row in share_rows(tally))
+
+
+def test_interval_of_a_rare_label_ends_at_what_a_share_can_be():
+    """Two wrong verdicts of few labels: the interval on either side of a small share would begin below 0."""
+    random = np.random.default_rng(0)
+    truth = (random.random(400) < 0.02).astype(int)
+    tally = tally_of(truth, random.integers(0, 2, 400), {}, share=0.1, right=random.random(400) < 0.97)
+    rates = [rate for row in share_rows(tally) for rate in (row.rate, row.alone) if rate and rate.low is not None]
+    assert all(0 <= rate.low <= rate.value <= rate.high <= 1 for rate in rates)
+    assert any(rate.low == 0 < rate.value for rate in rates) and any(rate.value < rate.high == 1 for rate in rates)

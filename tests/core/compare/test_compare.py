@@ -33,7 +33,8 @@ from prejudge.core.compare import (
 )
 from prejudge.core.compare.beside import in_words, set_beside
 from prejudge.core.compare.compare import limited
-from prejudge.core.compare.pair import Units, key_of, widest
+from prejudge.core.compare.markdown import ROWS, markdown
+from prejudge.core.compare.pair import Units, families, key_of, widest
 from prejudge.core.compare.write import largest
 from prejudge.core.contracts import Estimate, Listing
 from prejudge.core.contracts.errors import PermanentError, PluginError, UnknownNameError, UsageError
@@ -288,6 +289,36 @@ def test_page_of_many_pairs_shows_the_largest_differences_by_group_first():
     assert len(three.estimates) == 66
     pair = comparison([("b", "a")])
     assert largest(pair) == ([d.estimate for d in pair.headline], "")
+
+
+def test_what_a_metric_tests_together_is_one_family_of_differences():
+    """Named by the measure, by the factors that differ within it, and by the levels that do not."""
+
+    def estimate(metric, family, **group):
+        return Estimate.from_flat(metric=metric, group=group, value=1.0, n=9, p=0.5, family=family)
+
+    both = [estimate("gap", "gaps", axis="age", person=person) for person in ("he", "she")]
+    other, alone = estimate("gap", "others", axis="size"), estimate("score", "gaps")
+    found = families([*both, other, alone])
+    assert {found[key_of(e.metric, e.group)] for e in both} == {"difference in gap by person axis age"}
+    assert found[key_of("gap", other.group)] == "difference in gap axis size"
+    assert found[key_of("score", {})] == "difference in score"
+
+
+@pytest.mark.parametrize(("headed", "others"), [(0, 3), (0, ROWS + 1), (2, 5)])
+def test_markdown_shows_the_headline_or_else_the_first_differences_and_counts_the_others(headed, others):
+    def difference(name):
+        made = Estimate.from_flat(metric="m", group={"run": "b", "against": "a", "g": name}, value=0.5, n=9)
+        return Difference(made, 0.25, 0.75)
+
+    headline = tuple(difference(f"main{n}.") for n in range(headed))
+    every = (*headline, *(difference(f"other{n}.") for n in range(others)))
+    page = markdown(Comparison("t", {}, every, headline, "", (), (), ()))
+    shown = [d.estimate.group["g"] for d in every if d.estimate.group["g"] in page.replace("\\", "")]
+    assert shown == [d.estimate.group["g"] for d in (headline or every)[:ROWS]]
+    left = len(every) - len(shown)
+    assert (f"{left} more" in page) if left else ("more differences" not in page)
+    assert re.search(r"0\.75[^|]*\|[^|]*0\.25[^|]*\|[^|]*0\.5", page), "the run's value stands before the other's"
 
 
 def test_margin_says_which_differences_matter_in_words_without_identifiers(comparing, run_study, store, tmp_path):
