@@ -49,8 +49,8 @@ def _copies(file: str, by: str, *words: str) -> dict[str, tuple[list[str], str]]
     """Return the commands that merge the store into a new one, and copy the run into another by a bundle."""
     commands = {
         "merge": [STORE, "--store", f"{file}-merged.db"],
-        "export": ["latest", "--out", f"{file}.zip"],
-        "import": [f"{file}.zip", "--store", f"{file}.db"],
+        "export": ["latest", "--out", f"{file}.db.gz"],
+        "import": [f"{file}.db.gz", "--store", f"{file}.db"],
     }
     return {
         f"cache {name}, {by}": (["cache", name, *own, *words], "prejudge.core.cli") for name, own in commands.items()

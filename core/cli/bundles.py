@@ -20,7 +20,7 @@ from .shared import processes_option, run_argument, store_option
 @click.command("export")
 @run_argument
 @click.option(
-    "--out", default=None, metavar="FILE", help="The file to write. Default: NAME.zip in the working directory."
+    "--out", default=None, metavar="FILE", help="The file to write. Default: NAME.db.gz in the working directory."
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @processes_option
@@ -29,7 +29,7 @@ def export(name: str, out: str | None, force: bool, processes: int, store: str) 
     """Write the run NAME as one file that anyone can import and score again, without keys or models."""
     with Store(store, writable=False) as opened:
         run = get_run(opened, name)
-        path = Path(out) if out else Path(f"{run.name}.zip")
+        path = Path(out) if out else Path(f"{run.name}.db.gz")
         if path.exists() and not force:
             raise UsageError(
                 f"the file {str(path)!r} exists already. Name another file with --out, or replace it with --force.",

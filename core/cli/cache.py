@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from zipfile import is_zipfile
 
 import click
 from rich.table import Table
@@ -21,7 +18,7 @@ from ..store.explain import Parts, differences, find_parts, nearest
 from ..store.prune import PruneOptions, prune, vacuum, would_go
 from ..store.reading import model_names
 from ..store.repair import repair
-from ..store.unbundle import Bundle, import_bundle
+from ..store.unbundle import Bundle, is_bundle
 from ..store.urls import option_words
 from .batches import batches
 from .bundles import export, import_, merge_
@@ -157,13 +154,10 @@ def repair_(sources: tuple[str, ...], store: str) -> int:
 
 
 def _source(source: str, stack: ExitStack) -> Store:
-    """Open a store, or a bundle as a temporary store."""
-    if not is_zipfile(source):
-        return stack.enter_context(Store(source, writable=False))
-    folder = stack.enter_context(TemporaryDirectory(prefix="prejudge-", ignore_cleanup_errors=True))
-    opened = stack.enter_context(Store(Path(folder) / "bundle.db"))
-    import_bundle(opened, stack.enter_context(Bundle(source)))
-    return opened
+    """Open a store, or the one in a bundle."""
+    if is_bundle(source):
+        return stack.enter_context(Bundle(source)).store
+    return stack.enter_context(Store(source, writable=False))
 
 
 @cache.command("prune")

@@ -13,7 +13,8 @@ from ..contracts.abilities import OPERATIONS
 from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.records import AnyResponse
 from ..store.chunks import Chunks
-from ..store.content import Failed, Proof, Sent, Tried
+from ..store.content import Failed, Sent, Stored, Tried
+from ..store.evidence import answer_digest
 from ..store.intake import ensure_factors, ensure_whole
 from ..store.trials import TRIAL_SCHEMA
 from .answers import Answers, NoAnswer, Row, Source, read_answer
@@ -49,8 +50,11 @@ class Part:
 
     def copied(self, chunks: Chunks) -> list[int | None]:
         """Copy the answers, and return the ids of their exchanges, None for a trial without one."""
-        proof = Proof(None)
-        answered = ((place, sent, proof) for place, sent in enumerate(self._sent) if sent is not None)
+        answered = (
+            Stored(index, sent, answer_digest(sent.key, sent.operation, *sent[4:]))
+            for index, sent in enumerate(self._sent)
+            if sent is not None
+        )
         numbers = iter([number for _, here in chunks.exchanges(answered) for number in here])
         return [None if sent is None else next(numbers) for sent in self._sent]
 

@@ -64,13 +64,14 @@ def _wrong_type(store: Store) -> tuple[str, str] | None:
     with store.engine.connect() as connection:
         for table in Run.metadata.tables.values():
             for column in table.columns:
-                query = f'SELECT rowid, typeof("{column.name}") FROM {table.name} WHERE NOT {_fits(column)} LIMIT 1'
+                query = f'SELECT rowid, typeof("{column.name}") FROM {table.name} WHERE NOT {fits(column)} LIMIT 1'
                 if (row := connection.exec_driver_sql(query).first()) is not None:
                     return f"{table.name}.{column.name}, row {row[0]}", f"it holds {row[1]} where it must not"
     return None
 
 
-def _fits(column: sa.Column[object]) -> str:
+def fits(column: sa.Column[object]) -> str:
+    """Return the condition in SQL that a column of SQLite has values of its type."""
     kinds = next(kinds for kind, kinds in _STORED if isinstance(column.type, kind))
     nullable = ("null",) if column.nullable and not column.primary_key else ()
     return f'(typeof("{column.name}") IN ({", ".join(repr(kind) for kind in (*kinds, *nullable))}))'
@@ -87,4 +88,4 @@ def _checked(store: Store) -> tuple[str, str] | None:
     return None if problem is None else (problem.where, problem.problem)
 
 
-__all__ = ["UNEXPECTED", "blame"]
+__all__ = ["UNEXPECTED", "blame", "fits"]

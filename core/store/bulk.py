@@ -92,6 +92,13 @@ def plain_rows(
         result.close()
 
 
+def byte_length(connection: sa.Connection, column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    """Return the length in bytes of a text."""
+    if connection.dialect.name == "sqlite":
+        return sa.func.length(sa.cast(column, sa.LargeBinary))
+    return sa.func.octet_length(column)
+
+
 def marks(connection: sa.Connection, number: int) -> str:
     """Return so many placeholders of a plain statement, with commas between."""
     return ", ".join(["?" if connection.dialect.paramstyle == "qmark" else "%s"] * number)

@@ -1,73 +1,50 @@
-"""A run as one portable file: a zip of JSON, Parquet and images, with the sha256 of every member.
+"""A bundle: a store of one run in an SQLite file, compressed with gzip, which checks its bytes.
 
-Equal content gives equal bytes: members have a fixed order and time, rows are sorted, and the zip does not compress
-(Parquet files and images are compressed already).
+Its rows have the ids of the store that they come from, and are checked in the bundle as those of any other store.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
-from itertools import pairwise
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import msgspec
-import numpy as np
-import polars as pl
 import sqlalchemy as sa
-from numpy.typing import NDArray
+from sqlmodel import SQLModel
 
 from ..contracts.errors import DataError
 from ..contracts.files import replaced_whole
-from .bulk import batched, table_of
-from .content import ContentDigest, Facts, Failed, Picture, RunContent, Sent, Tried, ensure_sound, packed, rename
+from .bulk import LOOKUP, batched, byte_length, insert_many, plain_rows, table_of
+from .content import facts_of
 from .crew import crew
-from .reachable import READ
-from .reading import RunRow
-from .signatures import Signed, signatures_of
+from .damage import damaged
+from .engine import translated
+from .evidence import recount, seal
+from .merge import check
+from .parts import PART_BEGINS, PartLengths, part_numbers
+from .reachable import gather_uses, images_in
+from .reading import RunRow, list_runs
+from .run_checks import record_fault
+from .schema import create_schema
+from .snapshots import snapshot
 from .store import Store
-from .tables import RunTrial
+from .tables import Attempt, Blob, Exchange, Model, Part, Run, RunTrial, Signature
 
-FORMAT = 1
-"""Format 1 has no head."""
-MEMBER_ROWS = 50_000
-"""Most rows of a Parquet member."""
-MEMBER_BYTES, ROW_BYTES, SLICE_BYTES = 256 << 20, 64 << 20, 16 << 20
-"""Most bytes of texts in a Parquet member, in a row, and in the rows that are in memory as objects at a time."""
-FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip file can represent."""
-EARLIER = "earlier"
-"""Column of trials that a member lacks where none of them was asked again."""
-BYTES, TEXT, WHOLE, REAL = pl.Binary, pl.String, pl.Int64, pl.Float64
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "exchanges": dict(zip(Sent._fields, (BYTES, BYTES, TEXT, TEXT, TEXT, TEXT, WHOLE, WHOLE, REAL, REAL), strict=True)),
-    "trials": dict(zip(Tried._fields, (TEXT, WHOLE, TEXT, TEXT, BYTES, WHOLE, BYTES), strict=True)),
-    "attempts": dict(zip(Failed._fields, (BYTES, TEXT, TEXT, REAL), strict=True)),
-}
-
-
-class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Content of `bundle.json`."""
-
-    format: int
-    run: str
-    study: str
-    state: str
-    started: float
-    finished: float | None
-    counts: dict[str, int]
-    """Rows by kind."""
-    content: str
-    """sha256 of the content without the run's name; equal in every store that has the run."""
-    head: str = ""
-    """Head of the run, see `evidence.run_head`."""
-
-    def facts(self, manifest: str) -> Facts:
-        """Return the state and times of the run."""
-        return Facts(self.study, self.state, rename(manifest, ""), self.started, self.finished)
+EXPANSION, SMALL = 50, 64 << 20
+"""A bundle has at most so many times its bytes when it is expanded, or so many bytes."""
+CELL_BYTES = KEY_BYTES = 64 << 20
+"""Most bytes of a row of a bundle, and of all answers to one request with their requests: they are copied together."""
+LEVEL = 1
+"""Of the compression: most of an exchange are digests, which no level makes smaller."""
+ROWS = 500
+"""Rows that are copied at a time."""
+KINDS = {"run", "model", "part", "exchange", "run_trial", "attempt", "signature", "blob", "tally", "migration"}
+"""Tables of which a bundle has rows."""
 
 
 class Exported(NamedTuple):
@@ -84,162 +61,132 @@ class Exported(NamedTuple):
 
 
 def export_run(store: Store, run: RunRow, path: Path, processes: int = 1) -> Exported:
-    """Write a run as a bundle; at most so many processes read and check its exchanges.
+    """Write a run as a bundle; at most so many processes check its exchanges.
 
     Raises:
         UsageError: the file cannot be written.
         DataError: the run is damaged, or has a row that is too large.
     """
-    with replaced_whole(path, "Name another with --out.") as beside:
-        with (
-            crew(store, processes, size=lambda here: _trials(here, run)) as readers,
-            zipfile.ZipFile(beside, "x") as archive,
-        ):
-            head = ensure_sound(readers.connection, run).hex()
-            writer = _Writer(archive, head)
-            if signatures := signatures_of(readers.connection, run.id):
-                writer.signatures(signatures)
-            counts, absent = writer.write(RunContent(readers, run))
+    with (
+        replaced_whole(path, "Name another with --out.") as beside,
+        TemporaryDirectory(prefix=".prejudge-", dir=beside.parent, ignore_cleanup_errors=True) as folder,
+    ):
+        file = Path(folder) / "bundle.db"
+        with new_store(file) as target, snapshot(store) as source:
+            counts = _Copy(source, target, run).copy()
+            ensure_sizes(target)
+        file.chmod(0o400)
+        with Store(file, writable=False) as copied, crew(copied, processes) as readers:
+            absent = len(check(readers)) - counts["images"]
+            (exported,) = list_runs(copied)
+        _compress(file, beside)
         with beside.open("rb") as written:
             sha256 = hashlib.file_digest(written, "sha256").hexdigest()
-    return Exported(path, sha256, counts, absent, head)
+    return Exported(path, sha256, counts, absent, (exported.head or b"").hex())
 
 
-class _Rows(NamedTuple):
-    """Rows in two forms."""
-
-    packed: bytes
-    """As they are added to the digest of the content."""
-    frame: pl.DataFrame
-
-
-class _Writer:
-    def __init__(self, archive: zipfile.ZipFile, head: str) -> None:
-        self._archive, self._head = archive, head
-        self._digests: dict[str, str] = {}
-
-    def signatures(self, signatures: Sequence[Signed]) -> None:
-        """Write the signatures of the run."""
-        self._json("signatures.json", signatures)
-
-    def write(self, content: RunContent) -> tuple[dict[str, int], int]:
-        """Write all members, and return the rows by kind and the number of absent images."""
-        digest, run = ContentDigest(content.facts), content.run
-        counts = {"identities": len(identities := content.identities())}
-        self._json("manifest.json", msgspec.json.decode(run.manifest))
-        self._json("identities.json", {key.hex(): msgspec.json.decode(text) for key, text in identities})
-        digest.add("identity", identities)
-        trials = (tried for some in content.trials() for tried in some)
-        parts = {
-            "exchanges": content.exchanges(_exchanges),
-            "trials": (_rows("trials", rows) for rows in batched(trials, READ)),
-            "attempts": (_rows("attempts", rows) for rows in batched(content.failures(), READ)),
-        }
-        for kind, rows in parts.items():
-            counts[kind] = self._tables(kind, rows, digest)
-        kept = self._pictures(content.pictures())
-        digest.add("picture", kept.items())
-        counts["images"] = len(kept)
-        facts = content.facts._asdict()
-        del facts["manifest"]
-        head = Head(
-            format=FORMAT,
-            run=run.name,
-            counts=counts,
-            content=digest.hexdigest(),
-            head=self._head,
-            **facts,
-        )
-        self._json("bundle.json", head)
-        self._json("digests.json", dict(sorted(self._digests.items())))
-        return counts, len(content.images) - len(kept)
-
-    def _tables(self, kind: str, parts: Iterable[_Rows], digest: ContentDigest) -> int:
-        def frames() -> Iterator[pl.DataFrame]:
-            for part in parts:
-                digest.add_packed(part.packed)
-                yield part.frame
-
-        count = 0
-        for number, frame in enumerate(_members(kind, frames())):
-            if kind == "trials" and not frame[EARLIER].bin.size().sum():
-                frame = frame.drop(EARLIER)
-            buffer = BytesIO()
-            frame.write_parquet(buffer)
-            self._member(f"{kind}/{number:05}.parquet", buffer.getvalue())
-            count += frame.height
-        return count
-
-    def _pictures(self, pictures: Iterator[Picture]) -> dict[str, str]:
-        kept = {}
-        for picture in pictures:
-            self._member(f"blobs/{picture.sha256}", picture.data)
-            kept[picture.sha256] = picture.media_type
-        self._json("blobs.json", kept)
-        return kept
-
-    def _json(self, name: str, value: Any) -> None:
-        self._member(name, msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2))
-
-    def _member(self, name: str, data: bytes) -> None:
-        info = zipfile.ZipInfo(name, FIRST_DAY)
-        info.external_attr = 0o644 << 16
-        info.create_system = 3  # a fixed value, since zip files record the system
-        self._archive.writestr(info, data)
-        self._digests[name] = hashlib.sha256(data).hexdigest()
-
-
-def _trials(connection: sa.Connection, run: RunRow) -> int:
-    table = table_of(RunTrial)
-    return connection.scalar(sa.select(sa.func.count()).select_from(table).where(table.c.run_id == run.id)) or 0
-
-
-def row_bytes(frame: pl.DataFrame) -> NDArray[np.int64]:
-    """Return how many bytes the texts of each row have; Polars holds equal texts once, other objects do not."""
-    texts = [pl.col(name).str.len_bytes() for name, kind in frame.schema.items() if kind == TEXT]
-    texts += [pl.col(name).bin.size() for name, kind in frame.schema.items() if kind == BYTES]
-    return frame.select(pl.sum_horizontal(*texts).cast(WHOLE)).to_series().to_numpy()
-
-
-def slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a table, at most `READ` and about `SLICE_BYTES` at a time."""
-    for part in frame.iter_slices(READ):
-        groups = row_bytes(part).cumsum() // SLICE_BYTES
-        starts = [0, *(np.flatnonzero(np.diff(groups)) + 1), part.height]
-        yield from (part[start:end] for start, end in pairwise(starts))
-
-
-def _members(kind: str, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield rows in tables of which each may be a member.
+def ensure_sizes(connection: sa.Connection) -> None:
+    """Refuse exchanges of a bundle that would take much memory.
 
     Raises:
-        DataError: a row is too large for a bundle.
+        DataError: an exchange, or all of one request, are too large.
     """
-    waiting, rows, size = list[pl.DataFrame](), 0, 0
-    for part in (part for frame in frames for part in slices(frame)):
-        sizes = row_bytes(part)
-        if (most := int(sizes.max(initial=0))) > ROW_BYTES:
-            raise DataError(
-                f"a row of {kind} has {most:,} bytes; a bundle holds rows of up to {ROW_BYTES:,}.", code="bundle.size"
-            )
-        added = int(sizes.sum())
-        if waiting and (rows + part.height > MEMBER_ROWS or size + added > MEMBER_BYTES):
-            yield pl.concat(waiting, rechunk=True)
-            waiting, rows, size = [], 0, 0
-        waiting.append(part)
-        rows, size = rows + part.height, size + added
-    if waiting:
-        yield pl.concat(waiting, rechunk=True)
+    exchange, answers = table_of(Exchange), sa.func.count()
+    lengths = [byte_length(connection, column) for column in (exchange.c.request, exchange.c.response)]
+    size = sa.func.sum(lengths[0] + lengths[1])
+    longest = connection.scalar(sa.select(sa.func.max(byte_length(connection, table_of(Part).c.literal)))) or 0
+    most = answers * (sa.func.max(lengths[0]) // len(PART_BEGINS)) * longest
+    columns: list[Any] = [answers, size, sa.func.max(exchange.c.request)]
+    query = sa.select(*columns).group_by(exchange.c.key)
+    parts = PartLengths(connection)
+    for ((number, total, request),) in plain_rows(connection, query.having(size + most > KEY_BYTES), 1):
+        if (total := total + number * parts.of(request)) > KEY_BYTES:
+            problem = f"the answers to one request have {total:,} bytes; a bundle holds up to {KEY_BYTES:,} of them."
+            raise DataError(problem, code="bundle.size")
 
 
-def _exchanges(rows: Sequence[Sent]) -> _Rows:
-    return _rows("exchanges", rows)
+class _Copy:
+    """The copying of the rows of one run."""
+
+    def __init__(self, source: sa.Connection, target: sa.Connection, run: RunRow) -> None:
+        self._source, self._target, self._run = source, target, run
+        self._parts, self._images = set[int](), set[str]()
+
+    def copy(self) -> dict[str, int]:
+        """Copy all rows, and return their numbers by kind.
+
+        Raises:
+            DataError: the record of the run was changed while it was running.
+        """
+        used = sa.select(gather_uses(self._source, "used_by_run", table_of(RunTrial).c.run_id == self._run.id).c.id)
+        exchange, model = table_of(Exchange), table_of(Model)
+        models = sa.select(exchange.c.model_id).where(exchange.c.id.in_(used))
+        counts = {"identities": self._rows(Model, model.c.id.in_(models))}
+        counts["exchanges"] = self._rows(Exchange, exchange.c.id.in_(used))
+        for some in batched(sorted(self._parts), LOOKUP):
+            self._rows(Part, table_of(Part).c.id.in_(some))
+        self._rows(Run, table_of(Run).c.id == self._run.id)
+        for name, kind in (("trials", RunTrial), ("attempts", Attempt), ("signatures", Signature)):
+            counts[name] = self._rows(kind, table_of(kind).c.run_id == self._run.id)
+        del counts["signatures"]
+        counts["images"] = sum(self._rows(Blob, table_of(Blob).c.sha256 == name) for name in sorted(self._images))
+        self._record()
+        recount(self._target)
+        return counts
+
+    def _rows(self, kind: type[SQLModel], where: sa.ColumnElement[bool]) -> int:
+        """Copy the rows of a table, by their primary key, and return how many they are."""
+        table, count = table_of(kind), 0
+        names = [column.name for column in table.columns]
+        query = sa.select(table).where(where).order_by(*table.primary_key.columns)
+        with closing(plain_rows(self._source, query, ROWS)) as parts:
+            for rows in parts:
+                with translated(self._target.engine.url):
+                    insert_many(self._target, table, names, rows)
+                count += len(rows)
+                if kind is Exchange:
+                    self._note(text for row in rows for text in row if isinstance(text, str))
+        return count
+
+    def _note(self, texts: Iterable[str]) -> None:
+        """Note the shared texts and the images of exchanges."""
+        for text in texts:
+            if PART_BEGINS in text:
+                self._parts |= part_numbers(text)
+            self._images |= images_in(text)
+
+    def _record(self) -> None:
+        """Remove what is never handed on of the run, and give it a safe name; a running one is interrupted there."""
+        table, run = table_of(Run), self._run
+        self._target.execute(sa.update(table).values(name=run.name, local=None, state=facts_of(run).state))
+        if run.state == "running":
+            if (problem := record_fault(self._source, run)) is not None:
+                raise damaged(f"run {run.name}", problem)
+            seal(self._target, run.id)
 
 
-def _rows(kind: str, rows: Sequence[Any]) -> _Rows:
-    fields = [row.fields for row in rows] if kind == "trials" else rows
-    return _Rows(packed(KINDS[kind], fields), pl.DataFrame(rows, schema=SCHEMAS[kind], orient="row"))
+@contextmanager
+def new_store(file: Path) -> Iterator[sa.Connection]:
+    """Create a store in a file that nobody else writes and that needs no log, and yield a connection to write it."""
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(file)))
+    try:
+        create_schema(engine)
+        with engine.connect() as target:
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+                target.exec_driver_sql(f"PRAGMA {pragma}")
+            yield target
+            target.commit()
+    finally:
+        engine.dispose()
 
 
-KINDS = {"exchanges": "exchange", "trials": "trial", "attempts": "failure"}
-"""Names of the rows in the digest of the content."""
+def _compress(file: Path, path: Path) -> None:
+    """Compress a file, unless it would look like a bomb: whoever reads it refuses one."""
+    size = file.stat().st_size
+    for level in (LEVEL, 0):
+        with file.open("rb") as plain, path.open("wb") as raw:
+            # Without a name and a time, so that the file says nothing of this machine.
+            with gzip.GzipFile("", "wb", level, raw, mtime=0) as written:
+                shutil.copyfileobj(plain, written, 1 << 20)
+        if size <= max(SMALL, EXPANSION * path.stat().st_size):
+            return

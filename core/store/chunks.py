@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from ..contracts.errors import StoreError
 from .bulk import batched, insert_many, table_of
-from .content import Failed, Picture, Proof, Sent, Tried
+from .content import Failed, Picture, Stored, Tried
 from .evidence import IMPORTING, RECORDED, sums_of, tally, weigh
 from .holders import held
 from .intake import Intake, ensure_name
@@ -93,19 +93,19 @@ class Chunks:
 
         return _commit(self._store, timed)
 
-    def exchanges(self, rows: Iterable[tuple[int, Sent, Proof]]) -> Iterator[tuple[list[int], list[int]]]:
+    def exchanges(self, rows: Iterable[Stored]) -> Iterator[tuple[list[int], list[int]]]:
         """Copy exchanges that were checked, and yield their ids in the other store and in this one.
 
         All those of a key have to follow each other: they are copied together.
         """
 
-        def take(intake: Intake, part: Sequence[tuple[int, Sent, Proof]]) -> list[int]:
-            _, sent, proofs = zip(*part, strict=True)
-            intake.identities((digest, self._identities[digest]) for digest in {row.identity for row in sent})
-            return intake.exchanges(sent, proofs, checked=True)
+        def take(intake: Intake, part: Sequence[Stored]) -> list[int]:
+            digests = {row.sent.identity for row in part}
+            intake.identities((digest, self._identities[digest]) for digest in digests)
+            return intake.exchanges(part)
 
-        for part, numbers in self._copied(rows, lambda row: row[1].key, lambda row: _length(row[1]), take):
-            yield [row[0] for row in part], numbers
+        for part, numbers in self._copied(rows, lambda row: row.sent.key, lambda row: _length(row.sent), take):
+            yield [row.id for row in part], numbers
 
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""

@@ -14,13 +14,22 @@ UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError, RecursionErr
 """What values of other types, texts that are not unicode, and broken or deeply nested JSON raise."""
 
 
-def damaged(what: str, problem: str) -> DataError:
+class DamageError(DataError):
+    """A row of a store is not as it was stored."""
+
+    problem = ""
+    """Which row, and what is wrong with it."""
+
+
+def damaged(what: str, problem: str) -> DamageError:
     """Return the error of a damaged row of a store."""
     mend = (
         "`prejudge cache verify` names every damaged row; `prejudge cache repair --from` restores them; "
         "`prejudge score --unproved` shows the numbers with a mark."
     )
-    return DataError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
+    error = DamageError(f"the store is damaged: {what}: {problem}. {mend}", code="store.row-damaged")
+    error.problem = f"{what}: {problem}"
+    return error
 
 
 def answer_fault(answer: Sequence[Any], digest: Any) -> str | None:

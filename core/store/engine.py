@@ -199,7 +199,13 @@ def _prepare(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
     _enter_wal(cursor)
     cursor.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log, which then stays open
-    for pragma in ("synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
+    for pragma in (
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "cache_size=-65536",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -20,25 +20,24 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
-from .bulk import LOOKUP, batched, insert_many, table_of
-from .content import Facts, Failed, Picture, Proof, Sent, Tried, ensure_same, rename
-from .evidence import answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
+from .bulk import LOOKUP, batched, insert_many, rows_among, table_of
+from .content import Failed, Picture, Sent, Stored, Tried
+from .evidence import tally, trial_digest, weigh, weigh_exchange
 from .exchange_checks import fault_of
 from .names import run_name
 from .parts import Parts
-from .store import manifest_columns
-from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
+from .tables import Attempt, Blob, Exchange, Model, Renewal, RunTrial
 
 _factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
 _COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:], "digest")
 
 
-class _Here(NamedTuple):
-    """An exchange of this store."""
+class _Answer(NamedTuple):
+    """An answer that this store has."""
 
     id: int
     generation: int
-    answer: tuple[str, str, float]
+    content: tuple[str, str, float]
     """Response, status, time."""
 
 
@@ -48,7 +47,8 @@ class Intake:
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
         self.added = {"exchanges": 0, "images": 0, "runs": 0}
-        self._models: dict[bytes, int] = {}
+        self.models: dict[bytes, int] = {}
+        """Id of each model that was copied, by its digest."""
         self._parts = Parts()
         # Rows with a higher id were copied by this intake.
         self._last = connection.scalar(sa.select(sa.func.max(table_of(Exchange).c.id))) or 0
@@ -67,42 +67,29 @@ class Intake:
                 row = {"digest": digest, "identity": identity, "created": time.time()}
                 found = self.connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
                 tally(self.connection, "model", [weigh(digest, row["created"])])
-            self._models[digest] = int(found)
+            self.models[digest] = int(found)
 
-    def exchanges(
-        self, rows: Sequence[Sent], proofs: Sequence[Proof] | None = None, *, checked: bool = False
-    ) -> list[int]:
-        """Copy exchanges, and return their ids in this store; without proofs, the digests are made here.
-
-        `checked`: they were checked before.
-
-        Raises:
-            DataError: an exchange is inconsistent, or does not match its proof.
-        """
-        proofs = [Proof(None)] * len(rows) if proofs is None else proofs
+    def exchanges(self, rows: Sequence[Stored]) -> list[int]:
+        """Copy exchanges that were checked, and return their ids in this store."""
         if len(rows) > LOOKUP:
-            parts = (slice(start, start + LOOKUP) for start in range(0, len(rows), LOOKUP))
-            return [number for part in parts for number in self.exchanges(rows[part], proofs[part], checked=checked)]
-        for row, proof in () if checked else zip(rows, proofs, strict=True):
-            ensure_whole(row, self._models)
-            ensure_same(row, proof)
-        here = self._here({row.key for row in rows})
-        numbered = {(row.key, known.answer): known.id for row in rows for known in here.get(row.key, ())}
-        new = list({(row.key, _answer(row)): row for row in rows if (row.key, _answer(row)) not in numbered}.values())
-        requests, met = self._parts.pack(self.connection, [row.request for row in new])
-        generations = self._generations(new, here)
-        digests = [answer_digest(row.key, row.operation, *row[4:]) for row in new]
-        fresh = [
-            (row.key, generation, self._models[row.identity], row.operation, request, *row[4:], digest)
-            for row, generation, request, digest in zip(new, generations, requests, digests, strict=True)
+            return [number for part in batched(rows, LOOKUP) for number in self.exchanges(part)]
+        stored = self._stored({row.sent.key for row in rows})
+        numbers = {(key, answer.content): answer.id for key, answers in stored.items() for answer in answers}
+        new = list({_place(row.sent): row for row in rows if _place(row.sent) not in numbers}.values())
+        requests, parts = self._parts.pack(self.connection, [row.sent.request for row in new])
+        generations = self._generations([row.sent for row in new], stored)
+        values = [
+            (sent.key, generation, self.models[sent.identity], sent.operation, request, *sent[4:], digest)
+            for (_, sent, digest), generation, request in zip(new, generations, requests, strict=True)
         ]
-        insert_many(self.connection, table_of(Exchange), _COLUMNS, fresh)
-        tally(self.connection, "exchange", map(weigh_exchange, digests, generations))
-        self._parts.remember(met)
+        insert_many(self.connection, table_of(Exchange), _COLUMNS, values)
+        tally(self.connection, "exchange", map(weigh_exchange, (row.digest for row in new), generations))
+        self._parts.remember(parts)
         self.added["exchanges"] += len(new)
-        made = self._here({row.key for row in new})
-        numbered |= {(key, known.answer): known.id for key, known_all in made.items() for known in known_all}
-        return [numbered[row.key, _answer(row)] for row in rows]
+        ids = self._ids({row.sent.key for row in new})
+        for row, generation in zip(new, generations, strict=True):
+            numbers[_place(row.sent)] = ids[row.sent.key, generation]
+        return [numbers[_place(row.sent)] for row in rows]
 
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""
@@ -129,27 +116,6 @@ class Intake:
                 tally(self.connection, "blob", [weigh(picture.sha256, picture.media_type, row["created"])])
                 self.added["images"] += 1
 
-    def begin_run(self, name: str, facts: Facts) -> int:
-        """Copy a run, and return its id.
-
-        Raises:
-            DataError: its name is not valid for a folder.
-        """
-        ensure_name(name)
-        table = table_of(Run)
-        values = facts._asdict() | {"name": name, "manifest": rename(facts.manifest, name)}
-        self.added["runs"] += 1
-        tally(self.connection, "run", [weigh(name)])
-        return int(self.connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
-
-    def end_run(self, run_id: int, manifest: str | None = None) -> bytes | None:
-        """Seal a run whose trials and failures were copied, with this manifest if given, and return its head."""
-        table = table_of(Run)
-        if manifest is not None:
-            columns = manifest_columns(manifest.encode())
-            self.connection.execute(sa.update(table).where(table.c.id == run_id).values(**columns))
-        return seal(self.connection, run_id)
-
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
         """Copy trials; their exchanges are ids of this store.
 
@@ -175,24 +141,27 @@ class Intake:
         """Copy failed calls."""
         insert_many(self.connection, table_of(Attempt), ("run_id", *Failed._fields), [(run_id, *row) for row in rows])
 
-    def _here(self, keys: set[bytes]) -> dict[bytes, list[_Here]]:
-        table = table_of(Exchange)
-        columns = (table.c.key, table.c.id, table.c.generation, table.c.response, table.c.status, table.c.created)
-        here: dict[bytes, list[_Here]] = {}
-        query = sa.select(*columns).where(table.c.key.in_(keys))
-        for key, number, generation, *answer in self.connection.execute(query):
-            here.setdefault(bytes(key), []).append(_Here(number, generation, tuple(answer)))
-        return here
+    def _stored(self, keys: set[bytes]) -> dict[bytes, list[_Answer]]:
+        query = "SELECT key, id, generation, response, status, created FROM exchange WHERE key"
+        answers: dict[bytes, list[_Answer]] = {}
+        for key, number, generation, *content in rows_among(self.connection, query, list(keys)) if keys else ():
+            answers.setdefault(bytes(key), []).append(_Answer(number, generation, tuple(content)))
+        return answers
 
-    def _generations(self, new: Sequence[Sent], here: dict[bytes, list[_Here]]) -> list[int]:
+    def _ids(self, keys: set[bytes]) -> dict[tuple[bytes, int], int]:
+        query = "SELECT key, generation, id FROM exchange WHERE key"
+        rows = rows_among(self.connection, query, list(keys)) if keys else ()
+        return {(bytes(key), generation): number for key, generation, number in rows}
+
+    def _generations(self, new: Sequence[Sent], stored: dict[bytes, list[_Answer]]) -> list[int]:
         """Return a generation per new answer: from 0 upwards, or downwards if the key was answered before."""
-        taken = {key: [known.generation for known in known_all] for key, known_all in here.items()}
-        before = {key for key, known_all in here.items() if any(known.id <= self._last for known in known_all)}
+        taken = {key: [answer.generation for answer in answers] for key, answers in stored.items()}
+        before = {key for key, answers in stored.items() if any(answer.id <= self._last for answer in answers)}
         generations = []
         for row in new:
-            known = taken.setdefault(row.key, [])
-            known.append(min(0, *known) - 1 if row.key in before else max(known, default=-1) + 1)
-            generations.append(known[-1])
+            of_key = taken.setdefault(row.key, [])
+            of_key.append(min(0, *of_key) - 1 if row.key in before else max(of_key, default=-1) + 1)
+            generations.append(of_key[-1])
         return generations
 
 
@@ -267,5 +236,6 @@ def ensure_factors(row: Tried) -> None:
         ) from None
 
 
-def _answer(row: Sent) -> tuple[str, str, float]:
-    return row.response, row.status, row.created
+def _place(row: Sent) -> tuple[bytes, tuple[str, str, float]]:
+    """Return what tells an answer from all others of a store."""
+    return row.key, (row.response, row.status, row.created)

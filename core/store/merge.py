@@ -1,4 +1,7 @@
-"""Merging another store into this one, a chunk at a time; a merge that was cut off is taken up again."""
+"""Copying a store into another, a chunk at a time: another store that is merged, or a bundle that is imported.
+
+All of it is checked before the first chunk. A copy that was cut off is taken up again.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +18,33 @@ from .batches import OPEN, is_batch
 from .bulk import table_of
 from .chunks import Chunks
 from .content import (
+    Failed,
     Picture,
     Places,
-    RunContent,
     ensure_same,
     ensure_sound,
+    facts_of,
     new_places,
     rename,
+    run_digest,
     stream_exchanges,
     stream_trials_of,
 )
 from .crew import Crew, crew
 from .damage import damaged
+from .evidence import failures_of
 from .exchange_checks import id_ranges
 from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whole
 from .names import run_name
-from .reachable import READ
+from .reachable import READ, images_in
 from .reading import RunRow, runs_of
 from .signatures import attach, signatures_of
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
 from .urls import show
+
+Name = Callable[[sa.Connection, RunRow, str], str | None]
+"""Chooses the name of a run with this digest in a store; None if the store has it already."""
 
 
 class Merged(NamedTuple):
@@ -48,6 +57,15 @@ class Merged(NamedTuple):
     """Number of runs that this store had already."""
     renamed: tuple[tuple[str, str], ...]
     """Renamed runs, because this store has another run of that name: old name, new name."""
+
+
+class Copied(NamedTuple):
+    """What a copy has added to a store."""
+
+    added: Mapping[str, int]
+    """Number of new exchanges, images and runs."""
+    names: Mapping[str, str | None]
+    """Name of each run in the store by its name in the other; None for one that the store had already."""
 
 
 def merge(store: Store, other: Store, processes: int = 1) -> Merged:
@@ -66,34 +84,62 @@ def merge(store: Store, other: Store, processes: int = 1) -> Merged:
             "a store cannot be merged into itself. Name the store to merge into with --store.", code="store.same"
         )
     with crew(other, processes) as readers:
-        source = readers.connection
-        identities = _identities(source)
-        _check(readers, identities)
-        with Chunks(store, f"merge {show(other.url)}", identities) as chunks:
-            chunks.pictures(_pictures(source))
-            numbers = _exchanges(source, chunks)
-            same, renamed = 0, []
-            for run in runs_of(source):
-                if (name := _run(readers, chunks, run, numbers)) is None:
-                    same += 1
-                elif name != run.name:
-                    renamed.append((run.name, name))
-            _batches(source, chunks, numbers)
-        attach(store, signatures_of(source))
-        added = {name: chunks.added[name] for name in ("exchanges", "images", "runs")}
-        return Merged(**added, same=same, renamed=tuple(renamed))
+        check(readers)
+        added, names = copy(store, readers.connection, f"merge {show(other.url)}", free_name)
+    renamed = tuple((run, name) for run, name in names.items() if name is not None and name != run)
+    counts = {kind: added[kind] for kind in ("exchanges", "images", "runs")}
+    return Merged(**counts, same=list(names.values()).count(None), renamed=renamed)
+
+
+def check(readers: Crew) -> set[str]:
+    """Check all that `copy` copies, and return the images (sha256) that exchanges name, stored or not.
+
+    Raises:
+        DataError: something is not as it was stored.
+    """
+    source, identities = readers.connection, _identities(readers.connection)
+    for digest, identity in identities.items():
+        ensure_identity(digest, identity)
+    for picture in _pictures(source):
+        ensure_picture(picture)
+    runs: list[tuple[Any, ...]] = [(_check_run, run) for run in runs_of(source)]
+    models = frozenset(identities)
+    exchanges = ((_check_exchanges, *some, models) for some in id_ranges(source))
+    # Runs come first: one is checked by one process, while others check exchanges. No result waits for its turn.
+    return set().union(*readers.map(_check_part, chain(runs, exchanges), sys.maxsize))
+
+
+def copy(store: Store, source: sa.Connection, title: str, name: Name) -> Copied:
+    """Copy a store that was checked into another.
+
+    Args:
+        store: the store that is written.
+        source: a connection to the store that is read.
+        title: tells this copy from others into the store; the same when it is taken up again.
+        name: chooses the name of a run.
+
+    Raises:
+        StoreError: one of the stores cannot be read or written, or another process copies from the same store.
+    """
+    with Chunks(store, title, _identities(source)) as chunks:
+        chunks.pictures(_pictures(source))
+        numbers = _exchanges(source, chunks)
+        names = {str(run.name): _run(source, chunks, run, numbers, name) for run in runs_of(source)}
+        _batches(source, chunks, numbers)
+    attach(store, signatures_of(source))
+    return Copied(chunks.added, names)
 
 
 def free_name(here: sa.Connection, run: RunRow, digest: str) -> str | None:
     """Return the name of a copied run: its own, or with a suffix; None if this store has its content already."""
-    known = {found.name: found for found in runs_of(here)}
-    if run.name not in known:
+    names = {stored.name: stored for stored in runs_of(here)}
+    if run.name not in names:
         return run.name
     for number in count(1):
         name = run.name if number == 1 else run_name(f"{run.name}-{number}")
-        if name not in known:
+        if name not in names:
             return name
-        if RunContent(Crew(here), known[name]).digest() == digest:
+        if run_digest(here, names[name]) == digest:
             return None
     raise AssertionError("a free name always exists")
 
@@ -104,39 +150,31 @@ def _identities(source: sa.Connection) -> dict[bytes, str]:
     return {bytes(digest): identity for digest, identity in models}
 
 
-def _check(readers: Crew, identities: Mapping[bytes, str]) -> None:
-    """Refuse a store that is damaged, before anything of it is copied."""
-    source, models = readers.connection, frozenset(identities)
-    for digest, identity in identities.items():
-        ensure_identity(digest, identity)
-    for picture in _pictures(source):
-        ensure_picture(picture)
-    runs: list[tuple[Any, ...]] = [(_check_run, run) for run in runs_of(source)]
-    exchanges = ((_check_exchanges, *some, models) for some in id_ranges(source))
-    # Runs come first: one is checked by one process, while others check exchanges. No result waits for its turn.
-    for _ in readers.map(_check_part, chain(runs, exchanges), sys.maxsize):
-        pass
+def _check_part(source: sa.Connection, check: Callable[..., set[str]], *values: Any) -> set[str]:
+    return check(source, *values)
 
 
-def _check_part(source: sa.Connection, check: Callable[..., None], *values: Any) -> None:
-    check(source, *values)
+def _check_exchanges(source: sa.Connection, first: int, last: int, models: Container[bytes]) -> set[str]:
+    """Check exchanges, and return the images that they name."""
+    number, images = table_of(Exchange).c.id, set[str]()
+    with closing(stream_exchanges(source, number.between(first, last), [number])) as parts:
+        for exchange_id, sent, digest in chain.from_iterable(parts):
+            if not sent.identity:
+                raise damaged(f"exchange {exchange_id}", "its model is not in the store")
+            ensure_same(sent, digest)
+            ensure_whole(sent, models)
+            images |= images_in(sent.request) | images_in(sent.response)
+    return images
 
 
-def _check_exchanges(source: sa.Connection, first: int, last: int, models: Container[bytes]) -> None:
-    number = table_of(Exchange).c.id
-    for _, rows, proofs in stream_exchanges(source, number.between(first, last), [number]):
-        for row, proof in zip(rows, proofs, strict=True):
-            ensure_whole(row, models)
-            ensure_same(row, proof)
-
-
-def _check_run(source: sa.Connection, run: RunRow) -> None:
+def _check_run(source: sa.Connection, run: RunRow) -> set[str]:
     head = ensure_sound(source, run)
     if run.head is not None and head != run.head:
         raise damaged(f"run {run.name}", "its trials are not those that were recorded")
     for trials in stream_trials_of(source, run.id, new_places(source)):
         for trial in trials:
             ensure_factors(trial)
+    return set()
 
 
 def _pictures(source: sa.Connection) -> Iterator[Picture]:
@@ -159,33 +197,30 @@ def _exchanges(source: sa.Connection, chunks: Chunks) -> Places:
     }
     for where, order in orders.items():
         with closing(stream_exchanges(source, where, order)) as parts:
-            every = (one for part in parts for one in zip(*part, strict=True))
-            for there, here in chunks.exchanges(every):
-                numbers[there] = here
+            for theirs, ours in chunks.exchanges(chain.from_iterable(parts)):
+                numbers[theirs] = ours
     renewals = source.execute(sa.select(table_of(Renewal)))
     chunks.renewals((int(numbers[number]), outcome) for number, outcome in renewals)
     return numbers
 
 
-def _run(readers: Crew, chunks: Chunks, run: RunRow, numbers: Places) -> str | None:
-    """Copy a run, and return its name here; None if this store has it already."""
-    source, content = readers.connection, RunContent(readers, run)
-    digest = content.digest()
+def _run(source: sa.Connection, chunks: Chunks, run: RunRow, numbers: Places, name: Name) -> str | None:
+    """Copy a run, and return its name in the store; None if that has it already."""
+    facts, digest = facts_of(run), run_digest(source, run)
 
-    def name(here: sa.Connection) -> str | None:
-        return free_name(here, run, digest)
+    def chosen(here: sa.Connection) -> str | None:
+        return name(here, run, digest)
 
-    if chunks.read(name) is None:
+    if chunks.read(chosen) is None:
         return None
     run_id = chunks.begin_run(digest)
     chunks.trials(run_id, (row for rows in stream_trials_of(source, run.id, numbers) for row in rows))
-    chunks.failures(run_id, content.failures())
-    facts = content.facts
+    chunks.failures(run_id, [Failed(bytes(key), *values) for key, *values in failures_of(source, run.id)])
 
     def values(name: str) -> dict[str, Any]:
         return facts._asdict() | {"manifest": rename(facts.manifest, name)}
 
-    return chunks.end_run(run_id, name, values)
+    return chunks.end_run(run_id, chosen, values)
 
 
 def _batches(source: sa.Connection, chunks: Chunks, numbers: Places) -> None:

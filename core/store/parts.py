@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from .bulk import LOOKUP, batched, rows_among, run_plain, table_of
+from .bulk import LOOKUP, batched, byte_length, marks, rows_among, run_plain, table_of
 from .tables import Part
 
 SHORTEST = 64
@@ -78,6 +78,27 @@ def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:
     if not texts:
         return requests
     return [_PART.sub(lambda match: str(texts.get(match[1], match[0])), request) for request in requests]
+
+
+class PartLengths:
+    """The bytes of shared texts, of each of which the length is read once."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        length = byte_length(connection, table_of(Part).c.literal).compile(dialect=connection.dialect)
+        self._query = f"SELECT {length} FROM part WHERE id = {marks(connection, 1)}"
+        self._connection, self._lengths = connection, dict[str, int]()
+
+    def of(self, request: str) -> int:
+        """Return how many bytes the shared texts of a stored request have together."""
+        if PART_BEGINS not in request:
+            return 0
+        lengths = self._lengths
+        return sum(lengths[number] if number in lengths else self._read(number) for number in _PART.findall(request))
+
+    def _read(self, number: str) -> int:
+        rows = run_plain(self._connection, self._query, [int(number)])
+        self._lengths[number] = int(rows[0][0]) if rows else 0
+        return self._lengths[number]
 
 
 def part_numbers(request: str) -> set[int]:

@@ -49,7 +49,7 @@ def new_ids(connection: sa.Connection, name: str) -> sa.Table:
 
 def images_in(text: str) -> set[str]:
     """Return the images (sha256, hex) in canonical requests or responses."""
-    return set(_IMAGE.findall(text))
+    return set(_IMAGE.findall(text)) if '"sha256":"' in text or '"image":"' in text else set()
 
 
 def names_image() -> sa.ColumnElement[bool]:

@@ -16,20 +16,19 @@ from .checks import Checks
 from .content import (
     Failed,
     Picture,
-    RunContent,
     Sent,
     ensure_same,
+    facts_of,
     new_places,
     rename,
     stream_exchanges,
     stream_trials_of,
 )
-from .crew import Crew
 from .damage import UNREADABLE
 from .engine import translated
-from .evidence import READ, recount, seal
-from .exchange_checks import Problem, fault_of
-from .intake import Intake
+from .evidence import READ, failures_of, recount, seal
+from .exchange_checks import Problem, exchange_fault
+from .intake import Intake, ensure_whole
 from .names import run_name
 from .parts import long_texts, text_digest
 from .reachable import gather_uses
@@ -154,7 +153,8 @@ class _Repair:
             keys = [key for _, key, _, _ in ours if isinstance(key, bytes)]
             digests = [digest for _, _, digest, _ in ours if isinstance(digest, bytes)]
             same = sa.or_(table.c.key.in_(keys), table.c.digest.in_(digests))
-            sound = list(self._sound(same))
+            theirs = list(self.there.scalars(sa.select(table.c.id).where(same)))
+            sound = list(self._sound(table.c.id.in_(theirs)))
             by_digest = {digest: sent for sent, digest in sound}
             by_time = {(sent.key, sent.created): (sent, digest) for sent, digest in sound}
             for number, key, digest, created in ours:
@@ -166,14 +166,8 @@ class _Repair:
     def _sound(self, where: sa.ColumnElement[bool]) -> Iterator[tuple[Sent, bytes]]:
         """Yield the exchanges of the source that verify."""
         try:
-            for _, rows, proofs in stream_exchanges(self.there, where, [table_of(Exchange).c.id]):
-                for row, proof in zip(rows, proofs, strict=True):
-                    try:
-                        ensure_same(row, proof)
-                    except DataError:
-                        continue
-                    if fault_of(row) is None and proof.digest is not None:
-                        yield row, proof.digest
+            for rows in stream_exchanges(self.there, where, [table_of(Exchange).c.id]):
+                yield from ((sent, digest) for _, sent, digest in rows if exchange_fault(sent, digest) is None)
         except UNREADABLE:
             return
 
@@ -239,8 +233,11 @@ class _Repair:
         places = new_places(self.there)
         used = sa.select(gather_uses(self.there, "used_by_run", trials.c.run_id == theirs.id).c.id)
         with closing(stream_exchanges(self.there, exchange.c.id.in_(used), [exchange.c.id])) as parts:
-            for numbers, rows, proofs in parts:
-                places[numbers] = self.intake.exchanges(rows, proofs)
+            for rows in parts:
+                for row in rows:
+                    ensure_same(row.sent, row.digest)
+                    ensure_whole(row.sent, self.intake.models)
+                places[[row.id for row in rows]] = self.intake.exchanges(rows)
         self.here.execute(sa.delete(trials).where(trials.c.run_id == run_id))
         for tried in stream_trials_of(self.there, theirs.id, places):
             self.intake.trials(run_id, tried)
@@ -248,12 +245,11 @@ class _Repair:
 
     def _take_record(self, run_id: int, name: str, theirs: RunRow) -> None:
         run, attempts = table_of(Run), table_of(Attempt)
-        content = RunContent(Crew(self.there), theirs)
-        values = content.facts._asdict() | {"manifest": rename(content.facts.manifest, name)}
+        facts = facts_of(theirs)
+        values = facts._asdict() | {"manifest": rename(facts.manifest, name)}
         self.here.execute(sa.update(run).where(run.c.id == run_id).values(values))
         self.here.execute(sa.delete(attempts).where(attempts.c.run_id == run_id))
-        failures: list[Failed] = content.failures()
-        insert_many(self.here, attempts, ("run_id", *Failed._fields), [(run_id, *row) for row in failures])
+        self.intake.failures(run_id, (Failed(*row) for row in failures_of(self.there, theirs.id)))
         seal(self.here, run_id, ("record",))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io
 import json
 import shutil
@@ -40,6 +42,12 @@ def leaves(name, data):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for member in archive.namelist():
                 yield from leaves(f"{name}/{member}", archive.read(member))
+    if data.startswith(b"\x1f\x8b"):
+        yield from leaves(f"{name}/expanded", gzip.decompress(data))
+    if data.startswith(b"SQLite format 3"):
+        with contextlib.closing(sqlite3.connect(":memory:")) as store:
+            store.deserialize(data[:18] + b"\1\1" + data[20:])  # without a log, which has no place in memory
+            yield name, "\n".join(store.iterdump()).encode()
     if data.startswith(b"PAR1"):
         frame = pl.read_parquet(io.BytesIO(data))
         binary = [column for column, kind in frame.schema.items() if kind == pl.Binary]
@@ -89,7 +97,7 @@ def test_nothing_handed_on_names_a_folder_of_the_author(world):
     done(work, "card", "--out", "card", *store)
     done(work, "compare", *runs, *store)
     for name in runs:
-        done(work, "cache", "export", name, "--out", f"{name}.zip", *store)
+        done(work, "cache", "export", name, "--out", f"{name}.db.gz", *store)
     ensure_clean(work, secret)
     manifest = json.loads((work / "runs" / runs[0] / "manifest.json").read_bytes())
     assert manifest["data"].keys() == {"my pairs & more.csv"} and manifest["study"]["roles"]["subject"].startswith(

@@ -77,7 +77,7 @@ def make_world(folder: Path) -> None:
         (0, ("run", "subtle-sai", "--model", "simulated-fair", *QUICK)),
         (3, ("run", "subtle-sai", "--model", "simulated-biased", "--max-requests", "3", *QUICK)),
         (0, ("run", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL, *PAIRS)),
-        (0, ("cache", "export", "--out", "bündel ≥.zip")),
+        (0, ("cache", "export", "--out", "bündel ≥.db.gz")),
     ):
         done = call(folder, *words)
         assert done.returncode == code, done
@@ -124,7 +124,7 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("resume", ODD),
         ("score", first),
         ("score", pairs),
-        ("score", "--bundle", "bündel ≥.zip"),
+        ("score", "--bundle", "bündel ≥.db.gz"),
         ("score", part),
         ("score", ODD),
         ("plan", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL),
@@ -150,8 +150,8 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("card", pairs),
         ("cache", "stats"),
         ("cache", "verify", "--processes", "1"),
-        ("cache", "export", first, "--out", "bündel ≥.zip", "--force"),
-        ("cache", "import", "bündel ≥.zip"),
+        ("cache", "export", first, "--out", "bündel ≥.db.gz", "--force"),
+        ("cache", "import", "bündel ≥.db.gz"),
         ("cache", "merge", "andere ≥.db"),
         ("cache", "batches", "--all"),
         ("cache", "explain", f"{first}/{ODD}"),

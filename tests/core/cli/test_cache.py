@@ -39,20 +39,20 @@ def ran(template, tmp_path):
 
 def test_run_is_exported_imported_and_scored(prejudge, ran, tmp_path):
     pytest.importorskip("torch", reason="needs the extra hf")
-    exported = prejudge("cache", "export", ran, "--out", "r.zip")
-    assert hashlib.sha256((tmp_path / "r.zip").read_bytes()).hexdigest() in exported.stdout
-    imported = prejudge("cache", "import", "r.zip", "--store", "new.db")
+    exported = prejudge("cache", "export", ran, "--out", "r.db.gz")
+    assert hashlib.sha256((tmp_path / "r.db.gz").read_bytes()).hexdigest() in exported.stdout
+    imported = prejudge("cache", "import", "r.db.gz", "--store", "new.db")
     assert f"prejudge score {ran} --store new.db" in imported.stdout
     scored = [prejudge("score", ran, "--store", name, "--runs", name[:3]) for name in ("prejudge.db", "new.db")]
     tables = [(tmp_path / name / ran / "estimates.csv").read_bytes() for name in ("pre", "new")]
     assert [done.returncode for done in scored] == [0, 0] and tables[0] == tables[1]
-    assert "already has this run" in prejudge("cache", "import", "r.zip", "--store", "new.db").stdout
+    assert "already has this run" in prejudge("cache", "import", "r.db.gz", "--store", "new.db").stdout
 
 
 def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
-    prejudge("cache", "export", ran, "--out", "r.zip")
+    prejudge("cache", "export", ran, "--out", "r.db.gz")
     (tmp_path / "prejudge.db").unlink()
-    done = prejudge("score", "--bundle", "r.zip", "--runs", "again")
+    done = prejudge("score", "--bundle", "r.db.gz", "--runs", "again")
     assert done.returncode == 0 and not (tmp_path / "prejudge.db").exists()
     assert (tmp_path / "again" / ran / "estimates.csv").read_bytes() == (
         tmp_path / "runs" / ran / "estimates.csv"
@@ -72,11 +72,11 @@ def edit(folder, statement):
 
 def test_head_is_told_wherever_the_run_goes(prejudge, ran, tmp_path):
     head = head_in(prejudge("score").stdout)
-    assert head_in(prejudge("cache", "export", ran, "--out", "r.zip").stdout) == head
+    assert head_in(prejudge("cache", "export", ran, "--out", "r.db.gz").stdout) == head
     assert prejudge("card").returncode == 0
     for file in ("report.html", "manifest.json", "model-card.md"):
         assert head in (tmp_path / "runs" / ran / file).read_text("utf-8"), file
-    prejudge("cache", "import", "r.zip", "--store", "new.db", "--as", "other")
+    prejudge("cache", "import", "r.db.gz", "--store", "new.db", "--as", "other")
     verified = prejudge("cache", "verify", "--store", "new.db", "--head", head)
     assert verified.returncode == 0 and "run other" in verified.stdout
     none = prejudge("cache", "verify", "--head", "0" * 64)
@@ -85,12 +85,12 @@ def test_head_is_told_wherever_the_run_goes(prejudge, ran, tmp_path):
 
 
 def test_damaged_store_is_repaired_from_a_bundle(prejudge, ran, tmp_path):
-    prejudge("cache", "export", ran, "--out", "r.zip")
+    prejudge("cache", "export", ran, "--out", "r.db.gz")
     edit(tmp_path, "UPDATE exchange SET response = replace(response, '-', '') WHERE id < 4")
     found = prejudge("cache", "verify")
     assert found.returncode == 1 and found.stdout.count("[exchange.response; key ") == 3
-    assert prejudge("cache", "export", ran, "--out", "again.zip").returncode == 2
-    done = prejudge("cache", "repair", "--from", "r.zip")
+    assert prejudge("cache", "export", ran, "--out", "again.db.gz").returncode == 2
+    done = prejudge("cache", "repair", "--from", "r.db.gz")
     assert done.returncode == 0 and "3 problems found, 0 remain" in done.stdout, done.stderr
     assert prejudge("cache", "verify").returncode == 0
 
@@ -113,7 +113,7 @@ def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"run":1}'])
 def test_damaged_manifest_ends_every_command_in_a_line(prejudge, ran, tmp_path, text):
     edit(tmp_path, f"UPDATE run SET manifest = '{text}'")
-    for line in ("cache verify", "score", f"resume {ran}", "card", f"cache export {ran} --out x.zip", "list runs"):
+    for line in ("cache verify", "score", f"resume {ran}", "card", f"cache export {ran} --out x.db.gz", "list runs"):
         done = prejudge(*line.split())
         assert done.returncode in (0, 1, 2) and "Traceback" not in done.stdout + done.stderr, line
     assert prejudge("cache", "verify").returncode == 1
@@ -146,12 +146,12 @@ def test_published_numbers_are_imported_and_scored(prejudge, tmp_path):
 
 
 def test_tampered_bundle_makes_no_store(prejudge, ran, tmp_path):
-    prejudge("cache", "export", ran, "--out", "r.zip")
-    data = bytearray((tmp_path / "r.zip").read_bytes())
-    data[data.index(b"PAR1") + 9] ^= 1
-    (tmp_path / "r.zip").write_bytes(data)
-    done = prejudge("cache", "import", "r.zip", "--store", "new.db")
-    assert done.returncode == 2 and "'exchanges/00000.parquet'" in done.stderr and not (tmp_path / "new.db").exists()
+    prejudge("cache", "export", ran, "--out", "r.db.gz")
+    data = bytearray((tmp_path / "r.db.gz").read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "r.db.gz").write_bytes(data)
+    done = prejudge("cache", "import", "r.db.gz", "--store", "new.db")
+    assert done.returncode == 2 and "'r.db.gz'" in done.stderr and not (tmp_path / "new.db").exists()
 
 
 def test_stores_are_merged(prejudge, ran, tmp_path):
@@ -163,11 +163,11 @@ def test_stores_are_merged(prejudge, ran, tmp_path):
 
 
 def test_export_writes_over_nothing_unless_told(prejudge, ran, tmp_path):
-    (tmp_path / "r.zip").write_text("mine")
-    done = prejudge("cache", "export", ran, "--out", "r.zip")
-    assert done.returncode == 2 and "'r.zip'" in done.stderr
-    assert (tmp_path / "r.zip").read_text() == "mine"
-    assert prejudge("cache", "export", ran, "--out", "r.zip", "--force").returncode == 0
+    (tmp_path / "r.db.gz").write_text("mine")
+    done = prejudge("cache", "export", ran, "--out", "r.db.gz")
+    assert done.returncode == 2 and "'r.db.gz'" in done.stderr
+    assert (tmp_path / "r.db.gz").read_text() == "mine"
+    assert prejudge("cache", "export", ran, "--out", "r.db.gz", "--force").returncode == 0
 
 
 def test_prune_asks_first(prejudge, ran):

@@ -68,8 +68,8 @@ def test_removed_earlier_run_is_told(verify, store, chain):
 
 def test_run_brought_alone_keeps_its_list(store, chain, tmp_path):
     _, _, third = chain
-    export_run(store, get_run(store, third), tmp_path / "r.zip")
-    with Store(tmp_path / "alone.db") as alone, Bundle(tmp_path / "r.zip") as bundle:
+    export_run(store, get_run(store, third), tmp_path / "r.db.gz")
+    with Store(tmp_path / "alone.db") as alone, Bundle(tmp_path / "r.db.gz") as bundle:
         import_bundle(alone, bundle, "renamed")
         assert head(alone, "renamed") == head(store, third)
     done = call(tmp_path, "cache", "verify", "--store", "alone.db", "--head", head(store, third))

@@ -59,7 +59,7 @@ def test_commands_that_read_work_on_read_only_media(archive, media, tmp_path):
         "cache verify": 0,
         "cache stats": 0,
         "cache batches": 0,
-        f"cache export {first} --out b.zip": 0,
+        f"cache export {first} --out b.db.gz": 0,
         f"cache explain {' '.join(keys)}": 0,
         "doctor": None,
     }
@@ -67,7 +67,7 @@ def test_commands_that_read_work_on_read_only_media(archive, media, tmp_path):
         done = call(work, *words.split(), *store)
         assert done.returncode == code if code is not None else "read-only" not in done.stderr, (words, done.stderr)
         assert "Traceback" not in done.stderr
-    for words in (f"resume {first}", f"cache prune --run {first} --yes", "cache import b.zip"):
+    for words in (f"resume {first}", f"cache prune --run {first} --yes", "cache import b.db.gz"):
         done = call(work, *words.split(), *store)
         assert done.returncode == 2 and "read-only" in done.stderr, words
     done = call(place, "score", first)

@@ -116,8 +116,8 @@ def test_batch_is_there_from_its_last_chunk_on(run, store, place, tmp_path, monk
 
 def test_bundle_has_the_batches_of_its_manifest(run, store, tmp_path):
     name = run(n=6)
-    export_run(store, get_run(store, name), tmp_path / "run.zip")
-    with Store(tmp_path / "other.db") as other, Bundle(tmp_path / "run.zip") as bundle:
+    export_run(store, get_run(store, name), tmp_path / "run.db.gz")
+    with Store(tmp_path / "other.db") as other, Bundle(tmp_path / "run.db.gz") as bundle:
         import_bundle(other, bundle)
         assert '"batches":{"batch-0":"ended"}' in get_run(other, name).manifest and not Batches(other).all()
         assert list(Checks(other).problems()) == []

@@ -1,30 +1,24 @@
-"""A small bundle never takes much memory: what its tables hold is known before it is decompressed or decoded."""
+"""A small bundle never takes much memory: how far it expands, and what its rows hold, is limited."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
-from io import BytesIO
 from pathlib import Path
 
-import polars as pl
-import pyarrow.parquet
 import pytest
 from fakes import FakeModel
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.records import Generate, Generation, Message, Text
 from prejudge.core.store import Store, get_run, statistics
-from prejudge.core.store import bundle as bundles
-from prejudge.core.store.bundle import SCHEMAS, export_run, row_bytes, slices
-from prejudge.core.store.parquet_sizes import expanded_bytes
+from prejudge.core.store.bundle import export_run
 from prejudge.core.store.unbundle import Bundle, import_bundle
 from prejudge.testing import raises_code
 
-from .test_bundle import edited, export, members, take, write
+from .bundles import edit, expanded
 
 MEMORY_MIB = 400
 IMPORT = """
@@ -36,17 +30,23 @@ from prejudge.core.store.unbundle import Bundle, import_bundle
 try:
     with Store(sys.argv[1]) as store, Bundle(sys.argv[2]) as opened:
         import_bundle(store, opened)
+    print("imported")
 except DataError as error:
     print(error.code)
 (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(int(peak.split()[1]) // 1024)
 """
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
+
+
+def export(store, name, path):
+    return export_run(store, get_run(store, name), path).path
 
 
 @pytest.fixture
 def bundle(run_study, store, tmp_path):
     name, _ = run_study(n=12, name="r")
-    return export(store, name, tmp_path / "r.zip")
+    return export(store, name, tmp_path / "r.db.gz")
 
 
 @pytest.fixture
@@ -55,119 +55,93 @@ def elsewhere(tmp_path):
         yield opened
 
 
-def many(frame, rows):
-    """Return so many exchanges, each with its own key."""
-    return frame[:1].drop("key").join(pl.DataFrame({"key": [os.urandom(32) for _ in range(rows)]}), how="cross")
-
-
-def long(rows, ending):
-    """Return a change of exchanges after which there are so many, each with an answer of a megabyte."""
-    response = pl.lit("x" * 1_000_000) + (pl.int_range(pl.len()).cast(pl.String) if ending else pl.lit(""))
-    return lambda frame: many(frame, rows).with_columns(response=response).select(SCHEMAS["exchanges"].keys())
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
-@pytest.mark.parametrize("ending", [False, True], ids=["dictionary", "compression"])
-def test_small_bundle_of_gigabytes_is_refused_in_little_memory(bundle, tmp_path, ending):
-    rows = 350 if ending else 800
-    path = write(tmp_path / "t.zip", edited(bundle, "exchanges/00000.parquet", long(rows, ending)))
-    assert path.stat().st_size < 200_000
-    command = [sys.executable, "-c", IMPORT, str(tmp_path / "e.db"), str(path)]
+def imported_apart(path, folder):
+    """Return what an import in another process ends with, and its peak of memory in MiB."""
+    command = [sys.executable, "-c", IMPORT, str(folder / "e.db"), str(path)]
     code, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert code == "bundle.size" and int(peak) < MEMORY_MIB
+    return code, int(peak)
 
 
-@pytest.mark.parametrize("kind", ["trials", "attempts"])
-def test_other_tables_are_measured_too(bundle, store, elsewhere, tmp_path, kind):
-    long = {"trials": "trial", "attempts": "message"}[kind]
-    columns = [
-        (pl.lit("x" * 1_000_000) if name == long else pl.lit(b"k" if dtype == pl.Binary else 0)).cast(dtype).alias(name)
-        for name, dtype in SCHEMAS[kind].items()
-    ]
-    frame = pl.DataFrame({"row": range(400)}).select("row", *columns).drop("row")
-    buffer = BytesIO()
-    frame.write_parquet(buffer)
-    content = members(bundle) | {f"{kind}/00000.parquet": buffer.getvalue()}
-    with raises_code(DataError, "bundle.size"):
-        take(elsewhere, write(tmp_path / "t.zip", content))
+@needs_proc
+def test_small_bundle_of_gigabytes_is_refused_in_little_memory(bundle, tmp_path):
+    with gzip.open(bundle, "wb", 9) as packed:
+        for _ in range(150):
+            packed.write(bytes(1 << 20))
+    assert bundle.stat().st_size < 200_000
+    code, peak = imported_apart(bundle, tmp_path)
+    assert code == "bundle.size" and peak < MEMORY_MIB
+
+
+@needs_proc
+def test_long_text_that_many_requests_share_takes_little_memory(run_study, store, tmp_path, monkeypatch):
+    """It is stored once; as objects each request has its own."""
+    long = Message("user", (Text("x" * 1_000_000),))
+    monkeypatch.setattr("fakes.ask", lambda text: Generate(messages=(long, Message("user", (Text(text),)))))
+    name, _ = run_study(n=300)
+    with store.engine.begin() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM part").scalar_one() == 1
+    code, peak = imported_apart(export(store, name, tmp_path / "r.db.gz"), tmp_path)
+    assert code == "imported" and peak < MEMORY_MIB
+
+
+@pytest.mark.parametrize("change", ["run_trial SET trial", "attempt SET message", "run SET manifest"])
+def test_rows_of_every_table_are_measured(run_study, store, elsewhere, tmp_path, monkeypatch, change):
+    FakeModel.script = lambda request, seen: ValueError("no")
+    path = export(store, run_study(n=3)[0], tmp_path / "r.db.gz")
+    monkeypatch.setattr("prejudge.core.store.unbundle.CELL_BYTES", 100_000)
+    edit(path, f"UPDATE {change} = '{'x' * 200_000}'", digests=False)
+    with raises_code(DataError, "bundle.size"), Bundle(path) as opened:
+        import_bundle(elsewhere, opened)
     assert not any(statistics(elsewhere).values())
 
 
 def test_row_that_is_too_large_is_neither_written_nor_read(run_study, store, elsewhere, tmp_path, monkeypatch):
+    FakeModel.script = lambda request, seen: Generation(text="x" * 50_000)
+    name, _ = run_study(n=3)
+    path = export(store, name, tmp_path / "r.db.gz")
+    monkeypatch.setattr("prejudge.core.store.bundle.KEY_BYTES", 40_000)
+    with raises_code(DataError, "bundle.size"):
+        export(store, name, tmp_path / "again.db.gz")
+    assert not (tmp_path / "again.db.gz").exists()
+    with raises_code(DataError, "bundle.size"), Bundle(path) as opened:
+        import_bundle(elsewhere, opened)
+    assert not any(statistics(elsewhere).values())
+
+
+def test_answers_to_one_key_are_counted_together(run_study, store, elsewhere, tmp_path, monkeypatch):
     FakeModel.script = lambda request, seen: Generation(text="x" * 5_000)
     name, _ = run_study(n=3)
-    path = export(store, name, tmp_path / "r.zip")
-    monkeypatch.setattr(bundles, "ROW_BYTES", 4_000)
-    monkeypatch.setattr("prejudge.core.store.unbundle.ROW_BYTES", 4_000)
-    with raises_code(DataError, "bundle.size"):
-        export_run(store, get_run(store, name), tmp_path / "again.zip")
+    path = export(store, name, tmp_path / "r.db.gz")
+    more = ", ".join(f"({number})" for number in range(1, 5))
+    columns = "model_id, operation, request, response, status, input_tokens, output_tokens, latency, created"
+    edit(
+        path,
+        f"WITH more(n) AS (VALUES {more}) INSERT INTO exchange (key, generation, {columns}) "
+        f"SELECT key, n, {columns} FROM exchange, more WHERE id = 1",
+        "UPDATE run_trial SET exchange_id = (SELECT max(id) FROM exchange) WHERE ordinal = 0",
+    )
+    monkeypatch.setattr("prejudge.core.store.bundle.KEY_BYTES", 4_000)
     with raises_code(DataError, "bundle.size"), Bundle(path) as opened:
         import_bundle(elsewhere, opened)
 
 
-def test_answers_to_one_key_are_counted_together(bundle, elsewhere, tmp_path, monkeypatch):
-    monkeypatch.setattr("prejudge.core.store.unbundle.MEMBER_BYTES", 20_000)
-
-    def one_key(frame):
-        times = pl.int_range(pl.len()).cast(pl.Float64)
-        return pl.concat([frame[:1]] * 60).with_columns(created=times).select(frame.columns)
-
-    parts = edited(bundle, "exchanges/00000.parquet", one_key)
-    more = {f"exchanges/{i:05}.parquet": parts["exchanges/00000.parquet"] for i in range(3)}
-    with raises_code(DataError, "bundle.size", "one key"):
-        take(elsewhere, write(tmp_path / "t.zip", parts | more))
-
-
-def test_large_run_is_written_in_files_that_can_be_read(run_study, store, tmp_path, monkeypatch):
-    FakeModel.script = lambda request, seen: Generation(text="x" * 5_000)
-    name, _ = run_study(n=20)
-    whole = export(store, name, tmp_path / "whole.zip")
+def test_run_that_looks_like_a_bomb_is_written_so_that_it_can_be_read(
+    run_study, store, elsewhere, tmp_path, monkeypatch
+):
+    FakeModel.script = lambda request, seen: Generation(text="x" * 100_000)
     for module in ("bundle", "unbundle"):
-        monkeypatch.setattr(f"prejudge.core.store.{module}.MEMBER_BYTES", 30_000)
-    monkeypatch.setattr(bundles, "SLICE_BYTES", 10_000)
-    parts = export(store, name, tmp_path / "parts.zip")
-    names = [member for member in members(parts) if member.startswith("exchanges/")]
-    assert len(names) > 3 and len([member for member in members(whole) if member.startswith("exchanges/")]) == 1
-    with Store(tmp_path / "e.db") as other:
-        assert take(other, parts).exchanges == 20
-        assert members(export(other, name, tmp_path / "back.zip")) == members(parts)
+        monkeypatch.setattr(f"prejudge.core.store.{module}.SMALL", 100_000)
+    name, _ = run_study(n=60)
+    path = export(store, name, tmp_path / "r.db.gz")
+    with expanded(path) as file:
+        assert len(gzip.compress(file.read_bytes())) * 100 < file.stat().st_size < path.stat().st_size * 2
+    path = export(store, name, path)
+    with Bundle(path) as opened:
+        assert import_bundle(elsewhere, opened).exchanges == 60
 
 
-@given(lengths=st.lists(st.integers(0, 50), max_size=30))
-def test_slices_are_all_rows_in_order_and_small(lengths):
-    frame = pl.DataFrame({"text": ["é" * length for length in lengths], "number": range(len(lengths))})
-    frame = frame.cast({"text": pl.String, "number": pl.Int64})
-    before, bundles.SLICE_BYTES = bundles.SLICE_BYTES, 40
-    try:
-        parts = list(slices(frame))
-    finally:
-        bundles.SLICE_BYTES = before
-    assert [row for part in parts for row in part.rows()] == frame.rows()
-    assert all(row_bytes(part).sum() <= 40 + row_bytes(part).max() for part in parts)
-
-
-@pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"])
-@pytest.mark.parametrize("ending", ["", "different"])
-def test_expanded_size_is_that_of_the_pages(compression, ending):
-    frame = pl.DataFrame({"text": ["x" * 1_000 + (f"{i}" if ending else "") for i in range(3_000)]})
-    buffer = BytesIO()
-    frame.write_parquet(buffer, compression=compression, row_group_size=1_000)
-    metadata = pyarrow.parquet.read_metadata(BytesIO(buffer.getvalue()))
-    groups = [metadata.row_group(i).column(0) for i in range(metadata.num_row_groups)]
-    # The file's own sums have the headers of the pages, too.
-    written = sum(group.total_uncompressed_size for group in groups)
-    assert written * 0.9 - 1_000 < expanded_bytes(buffer.getvalue()) <= written
-    assert not ending or expanded_bytes(buffer.getvalue()) > 3_000_000
-
-
-@given(st.data())
-def test_damaged_headers_are_refused_or_measured(data):
-    buffer = BytesIO()
-    pl.DataFrame({"text": ["a", "b"], "number": [1, 2]}).write_parquet(buffer)
-    raw = bytearray(buffer.getvalue())
-    for _ in range(data.draw(st.integers(1, 4))):
-        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    try:
-        assert expanded_bytes(bytes(raw)) >= 0
-    except ValueError as error:
-        assert str(error)
+def test_bundle_is_small(run_study, store, tmp_path):
+    """Keys and digests, 96 bytes of each answer, cannot be compressed."""
+    name, _ = run_study(n=3_000)
+    size = os.path.getsize(export(store, name, tmp_path / "r.db.gz"))
+    assert size < 300 * 3_000

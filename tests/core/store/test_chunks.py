@@ -19,12 +19,11 @@ from prejudge.core.store.bulk import table_of
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.chunks import Chunks
-from prejudge.core.store.content import RunContent
-from prejudge.core.store.crew import Crew
+from prejudge.core.store.content import run_digest
 from prejudge.core.store.merge import merge
 from prejudge.core.store.prune import PruneOptions, prune, would_go
 from prejudge.core.store.snapshots import snapshot
-from prejudge.core.store.tables import Exchange, Renewal, Run, Tally
+from prejudge.core.store.tables import Exchange, Renewal, Run, RunTrial, Tally
 from prejudge.core.store.unbundle import Bundle, import_bundle
 from prejudge.testing import raises_code
 
@@ -77,7 +76,7 @@ def content(store):
         rows["tally"] = sorted(map(tuple, connection.execute(sa.select(table_of(Tally)).where(kept))))
         rows["heads"] = sorted(map(tuple, connection.execute(sa.select(run.c.name, run.c.head, run.c.record))))
         names = {one.name: one for one in list_runs(store)}
-        rows["runs"] = {name: RunContent(Crew(connection), one).digest() for name, one in names.items()}
+        rows["runs"] = {name: run_digest(connection, one) for name, one in names.items()}
     assert not list(Checks(store).problems())
     return rows | {"count": statistics(store)}
 
@@ -130,7 +129,7 @@ def whole_place(place, tmp_path, request):
 
 
 def test_import_cut_off_at_each_chunk_is_taken_up_again(small, store, other, tmp_path, monkeypatch):
-    path = export_run(other, get_run(other, "b"), tmp_path / "b.zip").path
+    path = export_run(other, get_run(other, "b"), tmp_path / "b.db.gz").path
     for number in range(100):
         with monkeypatch.context() as patch, Bundle(path) as bundle:
             cut_after(patch, number)
@@ -140,7 +139,7 @@ def test_import_cut_off_at_each_chunk_is_taken_up_again(small, store, other, tmp
             except CutError:
                 assert not list_runs(store) or number > 4
     with snapshot(other) as theirs, snapshot(store) as mine:
-        digests = [RunContent(Crew(at), get_run(of, "b")).digest() for at, of in ((theirs, other), (mine, store))]
+        digests = [run_digest(at, get_run(of, "b")) for at, of in ((theirs, other), (mine, store))]
     assert number > 4 and digests[0] == digests[1] and not list(Checks(store).problems())
     assert statistics(store)["Exchange"] == 6
 
@@ -188,8 +187,13 @@ def test_answer_that_came_meanwhile_stays_the_answer(small, store, other, ran, m
     merge(store, other)
     again = ran(store, "never asked", "again", n=7)
     with snapshot(store) as connection:
-        one, two = (RunContent(Crew(connection), get_run(store, name)) for name in ("mine", again))
-        assert list(one.exchanges(list)) == list(two.exchanges(list))
+        trials = table_of(RunTrial)
+        query = sa.select(trials.c.trial, trials.c.exchange_id).order_by(trials.c.ordinal)
+        mine, replayed = (
+            connection.execute(query.where(trials.c.run_id == get_run(store, name).id)).all()
+            for name in ("mine", again)
+        )
+    assert len(mine) == 7 and mine == replayed
 
 
 @pytest.mark.parametrize("again", ["prune", "merge"])

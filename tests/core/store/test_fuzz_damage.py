@@ -180,7 +180,7 @@ def readers(catalogue, good, folder):
         "card": reading(cards),
         "compare": reading(lambda opened: compare(catalogue, opened, ["a", "b"], CompareOptions())),
         "verify": reading(lambda opened: list(Checks(opened).problems())),
-        "export": reading(lambda opened: export_run(opened, get_run(opened, "a"), folder / "a.zip")),
+        "export": reading(lambda opened: export_run(opened, get_run(opened, "a"), folder / "a.db.gz")),
         "explain": reading(explained),
         "prune": reading(lambda opened: would_go(opened, get_run(opened, "a"), PruneOptions())),
         "batches": reading(lambda opened: Batches(opened).all()),

@@ -89,7 +89,8 @@ def test_slow_merge_writes_few_rows_at_a_time(store, other, slow, written):
 
 
 def test_slow_import_writes_few_rows_at_a_time(store, other, slow, written, tmp_path):
-    path = export_run(other, get_run(other, "failing"), tmp_path / "failing.zip").path
+    path = export_run(other, get_run(other, "failing"), tmp_path / "failing.db.gz").path
+    written.clear()
     with Bundle(path) as bundle:
         import_bundle(store, bundle)
     assert statistics(store)["Attempt"] == MANY and max(written) <= FEW + 6

@@ -102,7 +102,7 @@ def test_hostile_name_writes_nothing_outside(clone, tmp_path, name):
         assert not set("\x1b\x9b\u202e\x07") & set(done.stdout + done.stderr)
     assert around(clone) == before and not Path("/X").exists()
     safe = run_name(name)
-    assert (clone / "runs" / safe / "estimates.csv").is_file() and (clone / f"{safe}.zip").is_file()
+    assert (clone / "runs" / safe / "estimates.csv").is_file() and (clone / f"{safe}.db.gz").is_file()
     assert (clone / f"{safe}-estimates.csv").is_file() or (clone / f"{safe}-estimates.parquet").is_file()
 
 
@@ -123,9 +123,9 @@ def test_run_with_a_hostile_name_is_known_by_its_safe_one(clone, tmp_path):
     with sqlite3.connect(own / "prejudge.db") as store:
         assert (safe,) in store.execute("SELECT name FROM run").fetchall()
     store.close()
-    assert call(clone, "cache", "export", safe, "--out", "b.zip").returncode == 0
-    assert call(own, "cache", "import", str(clone / "b.zip"), "--as", "../Y").returncode == 2
-    assert call(own, "cache", "import", str(clone / "b.zip"), "--as", "y").returncode == 0
+    assert call(clone, "cache", "export", safe, "--out", "b.db.gz").returncode == 0
+    assert call(own, "cache", "import", str(clone / "b.db.gz"), "--as", "../Y").returncode == 2
+    assert call(own, "cache", "import", str(clone / "b.db.gz"), "--as", "y").returncode == 0
 
 
 def test_hostile_study_names_no_folder_of_a_comparison(clone):
@@ -166,7 +166,7 @@ def test_link_with_the_name_of_an_export_is_not_followed(clone, tmp_path):
     link(clone / f"{name}-estimates.csv", victim)
     done = call(clone, *words)
     assert done.returncode == 2 and "is a link to" in done.stderr
-    for out in (f"{name}.zip",):
+    for out in (f"{name}.db.gz",):
         link(clone / out, victim)
         assert call(clone, "cache", "export", "--force").returncode == 0
     assert victim.read_text() == "mine"

@@ -68,7 +68,7 @@ def source(made, tmp_path, request):
         if request.param == "store":
             merge(opened, made)
         else:
-            path = export_run(made, get_run(made, "r"), tmp_path / "r.zip").path
+            path = export_run(made, get_run(made, "r"), tmp_path / "r.db.gz").path
             with Bundle(path) as bundle:
                 import_bundle(opened, bundle)
             opened.keep(b"a picture", "image/png")
