@@ -195,7 +195,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
             Places of trials, in the order of the levels; -1 where a set has no trial of the level.
 
         Raises:
-            UsageError: Several trials of one level differ in nothing else: they are no twins.
+            UsageError: No trials differ in it alone.
         """
         factor, controls = self.vocabulary.term(group).factor, self.vocabulary.declared(group).controls
         compared = [level not in controls for level in self.levels(group)]
@@ -205,9 +205,10 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
         sets = joint([codes[rows] for name, codes in self.grid.items() if name != factor], len(rows))
         twins = np.full((int(sets.max(initial=-1)) + 1, sum(compared)), -1, np.int64)
         twins[sets, column[rows]] = rows
-        if (twins >= 0).sum() < len(rows):
+        present = twins >= 0
+        if present.sum() < len(rows) or len(rows) and present.sum(axis=1).max() < 2:
             raise UsageError(
-                f"several trials of one {group!r} differ in no other factor than {factor!r}: they are no twins.",
+                f"no trials differ in {group!r} alone: other factors differ where {factor!r} does. They are no twins.",
                 code="design.twins",
             )
         return twins

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import msgspec
+import numpy as np
 import polars as pl
 
-from ...core.contracts import Counting, LargeStage, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -33,17 +34,19 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.contracts.words import SMALLEST_P, counted
+from ...core.design import Cell, Design, DesignedStage
+from ...core.design.levels import Value
 from ...core.statistics.estimates import TestingOptions, fewest_together
 from ..shared.images import upright
 from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
+from .design import FACTORS, face_design, image_table
 from .faces import Face, draw, pairs, paper_faces
 from .scenarios import Scenario, load_scenarios
 from .stimuli import SHOWN, Stimulus, read_stimuli
-from .terms import ATTRACTIVENESS, DESIGN, ORDER, PERSON, VARIANTS
+from .terms import ATTRACTIVENESS, PERSON, VARIANTS
 
 _decode = msgspec.json.Decoder(Generation).decode
-FACTORS = (*DESIGN, "face", "variant", *PERSON, "human", ATTRACTIVENESS, *ORDER)
 
 
 class AttractivenessOptions(Options, frozen=True, kw_only=True):
@@ -82,7 +85,7 @@ class AttractivenessOptions(Options, frozen=True, kw_only=True):
         ensure_drawable(self)
 
 
-class AskedStage(LargeStage):
+class AskedStage(DesignedStage):
     """Every question about every image, grouped by image."""
 
     name: ClassVar[str] = "choices"
@@ -94,6 +97,27 @@ class AskedStage(LargeStage):
 
     def __init__(self, options: AttractivenessOptions) -> None:
         self._options = options
+
+    @cached_property
+    def design(self) -> Design:
+        """Return the design; no image is drawn for it."""
+        return face_design(self._people, image_table(self._people, self._ratings), self.scenarios, self.seeds)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Return the seeds of each question."""
+        return ()
+
+    @cached_property
+    def _people(self) -> list[dict[str, Value]]:
+        if self._options.data is None:
+            return [{"name": face.id, **{name: getattr(face, name) for name in PERSON}} for face in self._drawn]
+        return [{"name": one.face, **one.person()} for one in self.stimuli[:: len(VARIANTS)]]
+
+    @cached_property
+    def _ratings(self) -> dict[tuple[str, str], dict[str, str]]:
+        stimuli = self.stimuli if self._options.data is not None else ()
+        return {(one.face, one.variant): one.ratings for one in stimuli if one.ratings}
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
@@ -129,11 +153,6 @@ class AskedStage(LargeStage):
                 faces.append(face)
         return faces
 
-    @cached_property
-    def _images(self) -> int:
-        """Return the number of images, without drawing any."""
-        return len(self.stimuli) if self._options.data is not None else len(self._drawn) * len(VARIANTS)
-
     def images(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes and media type of every image, which the store needs for a run."""
         drawn = {face.id: face for face in paper_faces()} if self._options.data is None else {}
@@ -146,7 +165,7 @@ class AskedStage(LargeStage):
 
     def notes(self) -> Sequence[str]:
         """Say what so few faces cannot show, whether the filter was rated, and which images were turned."""
-        faces, scenarios = self._images // len(VARIANTS), len(self.scenarios)
+        faces, scenarios = len(self._people), len(self.scenarios)
         found = []
         if floor := fewest_together(faces, scenarios, TestingOptions()).get("facts"):
             found.append(
@@ -167,51 +186,42 @@ class AskedStage(LargeStage):
             )
         return found
 
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Return the number of trials."""
-        return len(self.scenarios) * self._images * len(ORDERS) * len(self._repeats())
-
     def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
         """Yield the questions about one image, each with the number of images, so that a plan draws no images."""
-        one = Stimulus(face="any", variant="any", sha256="0" * 64, media="image/png")
-        for trial in self._about([one]):
-            yield trial, self._images
+        images = len(self._people) * len(VARIANTS)
+        about = np.arange(self.design.size // images if images else 0)
+        for trial in self.design.trials(lambda cell: self._ask(cell, Image("0" * 64)), about):
+            yield trial, images
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the questions, grouped by image."""
-        return self._about(self.stimuli)
+        """Yield the questions, grouped by image, with people's ratings of the image that belong to the scenario."""
+        for trial in super().trials(earlier):
+            if (rating := trial.factors["human"]) is not None:
+                image = str(trial.factors["face"]), str(trial.factors["variant"])
+                trial.factors["human"] = self._ratings.get(image, {}).get(str(rating))
+            yield trial
 
-    def _about(self, stimuli: Sequence[Stimulus]) -> Iterator[Trial]:
-        # All images have the same few hundred questions and cells, made once, because there may be a million trials.
-        asked = [
-            (scenario, order, Text(prompt_of(scenario, order, self._options.articles)))
+    def request(self, cell: Cell) -> AnyRequest:
+        """Return the question about an image."""
+        return self._ask(cell, self._image_of[str(cell["image"])])
+
+    @cached_property
+    def _image_of(self) -> dict[str, Image]:
+        return {f"{one.face}/{one.variant}": Image(one.sha256) for one in self.stimuli}
+
+    @cached_property
+    def _texts(self) -> dict[tuple[Value, Value], Text]:
+        # All images have the same few hundred questions, made once, because there may be a million trials.
+        return {
+            (scenario.id, "/".join(order)): Text(prompt_of(scenario, order, self._options.articles))
             for scenario in self.scenarios
             for order in ORDERS
-        ]
-        for one in stimuli:
-            image, person = Image(one.sha256), one.person()
-            for scenario, order, text in asked:
-                factors: dict[str, Scalar] = {
-                    "scenario": scenario.id,
-                    "category": scenario.category,
-                    "kind": scenario.kind,
-                    "positive": scenario.positive,
-                    "stereotype": scenario.stereotype,
-                    "face": one.face,
-                    "variant": one.variant,
-                    **person,
-                    "human": one.ratings.get(scenario.rating) if scenario.rating else None,
-                    ATTRACTIVENESS: one.ratings.get(ATTRACTIVENESS),
-                    "first_is": order.first_is,
-                    "asked": order.asked,
-                }
-                name = f"{one.face}/{one.variant}/{scenario.id}/{order.first_is}/{order.asked}"
-                yield from self._ask(name, factors, (Message("user", (image, text)),))
+        }
 
-    def _repeats(self) -> Sequence[int | None]:
-        raise NotImplementedError
+    def _messages(self, cell: Cell, image: Image) -> tuple[Message, ...]:
+        return (Message("user", (image, self._texts[cell["scenario"], cell["order"]])),)
 
-    def _ask(self, name: str, factors: dict[str, Scalar], messages: tuple[Message, ...]) -> Iterator[Trial]:
+    def _ask(self, cell: Cell, image: Image) -> AnyRequest:
         raise NotImplementedError
 
     def _outcome(self, factors: Mapping[str, Scalar], share: float) -> dict[str, Scalar]:
@@ -225,21 +235,21 @@ class GenerateStage(AskedStage):
 
     factors: ClassVar[tuple[str, ...]] = (*FACTORS, "seed")
 
-    def _repeats(self) -> Sequence[int | None]:
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Return the seeds of each question."""
         return self._options.seeds
 
     @cached_property
-    def _samplings(self) -> list[tuple[int, Sampling]]:
+    def _samplings(self) -> dict[Value, Sampling]:
         chosen = self._options
-        return [
-            (seed, Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens, seed=seed))
+        return {
+            str(seed): Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens, seed=seed)
             for seed in chosen.seeds
-        ]
+        }
 
-    def _ask(self, name: str, factors: dict[str, Scalar], messages: tuple[Message, ...]) -> Iterator[Trial]:
-        for seed, sampling in self._samplings:
-            request: AnyRequest = Generate(messages=messages, sampling=sampling)
-            yield Trial(f"{name}/{seed}", factors | {"seed": seed}, request)
+    def _ask(self, cell: Cell, image: Image) -> AnyRequest:
+        return Generate(messages=self._messages(cell, image), sampling=self._samplings[cell["seed"]])
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read (a) or (b)."""
@@ -268,12 +278,8 @@ class LikelihoodStage(AskedStage):
 
     operation: ClassVar[type[Request]] = Likelihood
 
-    def _repeats(self) -> Sequence[int | None]:
-        return (None,)
-
-    def _ask(self, name: str, factors: dict[str, Scalar], messages: tuple[Message, ...]) -> Iterator[Trial]:
-        continuations = tuple(f"({label})" for label in LABELS)
-        yield Trial(name, factors, Likelihood(prompt=messages, continuations=continuations))
+    def _ask(self, cell: Cell, image: Image) -> AnyRequest:
+        return Likelihood(prompt=self._messages(cell, image), continuations=tuple(f"({label})" for label in LABELS))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the probability of (a)."""
@@ -303,8 +309,19 @@ class Attractiveness(Probe):
             raise UsageError(f"strength is {options.strength}. Give a number from 0 to 1.", code="options.value")
         if not options.seeds or len(set(options.seeds)) < len(options.seeds):
             raise UsageError(f"seeds are {list(options.seeds)}. Give one or more, each once.", code="options.duplicate")
-        kinds: dict[str, type[AskedStage]] = {"generate": GenerateStage, "likelihood": LikelihoodStage}
-        return [kinds[options.asking](options)]
+        return [KINDS[options.asking](options)]
+
+    def design(self, options: AttractivenessOptions) -> Design:
+        """Return the declared design of the questions; no image is drawn.
+
+        Raises:
+            DataError: A file cannot be used.
+        """
+        return KINDS[options.asking](options).design
+
+
+KINDS: dict[str, type[AskedStage]] = {"generate": GenerateStage, "likelihood": LikelihoodStage}
+"""By the option `asking`."""
 
 
 def _score(share: pl.Series) -> pl.Expr:
