@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from ..contracts import FACET, factors_of, last_facet
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.sizes import POINTS, SHARE
 from ..contracts.words import NEEDED, TIMES, counted, number
@@ -31,8 +31,6 @@ LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
 NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent groups of answers"}
 """What the levels of a facet are called; else the facet's own name with an s."""
-KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
-"""Columns of units that are no factors."""
 UNNAMED = (CLUSTERS, ANSWERS)
 """Facets that no factor names: how many of them a study has is not known."""
 MOST = 1_000_000
@@ -185,7 +183,7 @@ def _among(units: pl.DataFrame | None, measure: str, groups: Sequence[Mapping[st
     """Return the units of a measure in some groups: a factor that their estimates do not have is null."""
     if units is None:
         return None
-    factors = [column for column in units.columns if column not in KNOWN]
+    factors = factors_of(units)
     return units.filter(pl.col("metric") == measure, pl.any_horizontal(_within(factors, group) for group in groups))
 
 
@@ -237,13 +235,11 @@ def _within(factors: Sequence[str], group: Mapping[str, Any]) -> pl.Expr:
 
 def _need(effect: Estimate, units: pl.DataFrame, scores: Scores) -> Need:
     needed = {f.removeprefix(NEEDED): int(str(n)) for f, n in effect.facts.items() if f.startswith(NEEDED)}
-    ways = units["ways"][0].split(" x ") if "ways" in units.columns and units["ways"][0] is not None else ()
-    columns = {name: dict(zip(ways, ("row", "cluster"), strict=False)).get(name, "cluster") for name in needed}
     facets = []
     for name, count in needed.items():
-        levels = units[columns[name]]
+        column = f"{FACET}{name}" if f"{FACET}{name}" in units.columns else last_facet(units)
         # The design counts those of the smaller side; what two sides do not share, each needs.
-        now, side = levels.n_unique(), min(part.n_unique() for part in _sides(units, columns[name]))
+        now, side = units[column].n_unique(), min(part.n_unique() for part in _sides(units, column))
         facets.append(Facet(name, now, math.ceil(count * now / side)))
     times: Any = effect.facts.get(TIMES, 0)
     return Need(effect.value, tuple(facets), float(times), scores.whole is not None)

@@ -11,15 +11,13 @@ import numpy as np
 import polars as pl
 
 from ..compare.pair import key_of, parts_of
-from ..contracts import Metric, Stage, Trial
+from ..contracts import FACET, Metric, Stage, Trial, facet_columns
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate, Key
 from ..contracts.words import counted, level_word
 from ..scoring.planned_units import planned_design
 from .betting import Array, Mean
 
-HOMES = ("cluster", "row", "unit")
-"""Columns of units that may name the level of the facet."""
 LEVEL = "_level"
 SHOWN = 5
 """Estimates that an error names."""
@@ -186,14 +184,13 @@ def _declared(options: Any, parts: Any) -> Iterator[str]:
     cluster = getattr(options, "cluster", ())
     yield from (cluster,) if isinstance(cluster, str) else cluster or ()
     for part in parts:
-        for ways in part["ways"].drop_nulls().unique() if "ways" in part.columns else ():
-            yield from ways.split(" x ")
+        yield from (name.removeprefix(FACET) for name in facet_columns(part))
 
 
 def _home(part: pl.DataFrame, levels: set[str]) -> str | None:
     """Return the column of units that names levels of a facet."""
-    for name in HOMES:
-        if name in part.columns and (there := set(part[name].cast(pl.String))) and there <= levels:
+    for name in (*reversed(facet_columns(part)), "unit"):
+        if (there := set(part[name].cast(pl.String))) and there <= levels:
             return name
     return None
 
