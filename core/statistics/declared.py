@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from ..charts.forest import Panel, Point, forest
-from ..contracts import FACET, HEADLINE, PROMPT_KEY, Metric, Options
+from ..contracts import FACET, HEADLINE, PROMPT_KEY, Metric, Options, facet_columns
 from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
 from .declared_rows import (
@@ -181,7 +181,12 @@ class DeclaredMetric(Metric):
             and concerned(measure, part, design)
             and measure.average in ("", *by)
         ]
-        return pl.concat(found, how="diagonal_relaxed") if found else None
+        if not found:
+            return None
+        # The facets come in the order of the design that has the most, whichever measure stands first.
+        units = pl.concat(found, how="diagonal_relaxed")
+        facets = dict.fromkeys(name for own in sorted(map(facet_columns, found), key=len, reverse=True) for name in own)
+        return units.select(pl.exclude(*facets), *facets) if facets else units
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the estimates of the whole, and of as many groupings as a reader can take in."""

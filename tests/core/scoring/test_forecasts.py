@@ -158,8 +158,12 @@ def test_whether_a_pilot_forecasts_follows_from_its_questions_alone():
         pilot, _ = asked("subtle-sai", "subtle", "simulated-fair", 900, **{"subtle.resamples": 99}, per_cell=per_cell)
         rng = np.random.default_rng(0)
         for spread in (0.0, 100.0):
-            templates = dict(zip(pilot["row"].unique(maintain_order=True), rng.normal(0, spread, 10_000), strict=False))
-            moved = pilot.with_columns(value=pl.col("value") + pl.col("row").replace_strict(templates) * pl.col("sign"))
+            templates = dict(
+                zip(pilot["over.template"].unique(maintain_order=True), rng.normal(0, spread, 10_000), strict=False)
+            )
+            moved = pilot.with_columns(
+                value=pl.col("value") + pl.col("over.template").replace_strict(templates) * pl.col("sign")
+            )
             effects = forecast_by(moved, planned)
             assert all((e.value is not None) is speaks for e in effects.values()), (per_cell, spread)
 
