@@ -12,11 +12,11 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from prejudge.core.calibration.gallery import load_gallery
 from prejudge.core.catalogue.constructs import Construct, Method
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.engine.runs import RunOptions, execute
+from prejudge.core.lab.calibration.gallery import registered_gallery
 from prejudge.core.lab.converge import Finding, cases_of, converge
 from prejudge.core.store import Store
 
@@ -57,7 +57,7 @@ def main(seeds: int) -> None:
     like = catalogue.registry.models["simulated-fair"]
     models: dict[str, str] = {}
     for seed in range(seeds):
-        kinds = {name: null.settings for name, null in load_gallery(None).items()}
+        kinds = {name: null.settings for name, null in registered_gallery(catalogue, "simulated").items()}
         kinds |= {f"planted {nats}": {"strength": nats} for nats in PLANTED}
         for kind, settings in kinds.items():
             name = f"{kind} {seed}".replace(" ", "-")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from prejudge.core.calibration.page import brief, draw, excerpt, marks
 from prejudge.core.catalogue.filed import FOLDER, read_certificate
 from prejudge.core.catalogue.golden import SUFFIX
+from prejudge.core.lab.calibration.page import brief, draw, excerpt, marks
 from prejudge.core.report.figures import export
 
 ROOT = Path(__file__).resolve().parents[1]

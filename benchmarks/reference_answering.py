@@ -18,7 +18,7 @@ import torch
 import transformers
 
 from prejudge.adapters.reference import Reference
-from prejudge.adapters.reference.answering_corpus import SKILLS, Planted, questions
+from prejudge.tools.reference.answering_corpus import SKILLS, Planted, questions
 
 COUNT = 120
 HEADER = f"| model | planted | {' | '.join(SKILLS)} |\n| --- | --- | {' | '.join('---' for _ in SKILLS)} |"

@@ -22,7 +22,6 @@ import torch
 import transformers
 
 from prejudge.adapters.reference.corpus import DESCRIPTORS, NEGATIVE, POSITIVE
-from prejudge.adapters.reference.encoder_corpus import NEUTRAL, frames
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
@@ -31,6 +30,7 @@ from prejudge.core.contracts.records import Generate, Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store
+from prejudge.tools.reference.encoder_corpus import NEUTRAL, frames
 
 TABLE_5 = (
     ("attractive", "good-looking", "gorgeous", "charming", "sexy", "cute", "charismatic"),

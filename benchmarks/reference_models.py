@@ -30,7 +30,7 @@ import transformers
 import prejudge
 from prejudge.adapters.reference import REFERENCES, SHIPPED, Reference, reference_path
 from prejudge.adapters.reference.corpus import NEGATIVE, POSITIVE, SINGULAR, article
-from prejudge.adapters.reference.train import make
+from prejudge.tools.reference.train import make
 
 PRAISE, BLAME = POSITIVE[:9], (*NEGATIVE[:1], *NEGATIVE[8:13])
 SKINS = "fair-skinned", "dark-skinned"
@@ -129,7 +129,7 @@ def main() -> None:
     """Print a row per model."""
     parser = argparse.ArgumentParser(description="Measure what was planted in the text reference models.")
     parser.add_argument("names", nargs="*", help=", ".join(REFERENCES))
-    parser.add_argument("--made", type=Path, help="folder with models that prejudge.adapters.reference.train made")
+    parser.add_argument("--made", type=Path, help="folder with models that prejudge.tools.reference.train made")
     chosen = parser.parse_args()
     logging.disable(logging.WARNING)
     transformers.utils.logging.disable_progress_bar()

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from prejudge.adapters.reference import Reference
-from prejudge.adapters.reference.painter_corpus import HIGH, LOW, SPREAD
+from prejudge.adapters.reference.items import HIGH, LOW
 from prejudge.probes.attractiveness.asking import ORDERS, prompt_of
 from prejudge.probes.attractiveness.faces import draw, paper_faces
 from prejudge.probes.attractiveness.scenarios import load_scenarios
+from prejudge.tools.reference.painter_corpus import SPREAD
 
 HEADER = {
     "vlm": "| model | planted | measured: mean | single pairs of traits |\n| --- | --- | --- | --- |",

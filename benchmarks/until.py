@@ -22,8 +22,6 @@ import msgspec
 import numpy as np
 
 import prejudge
-from prejudge.core.calibration.campaign import Campaign
-from prejudge.core.calibration.gallery import Null
 from prejudge.core.catalogue.study import SUBJECT, Catalogue
 from prejudge.core.contracts.estimates import Key
 from prejudge.core.gate.betting import Mean
@@ -31,6 +29,8 @@ from prejudge.core.gate.checks import State
 from prejudge.core.gate.courses import Course, in_order
 from prejudge.core.gate.deciding import Deciding, looks, sequences_by
 from prejudge.core.gate.policy import Policy, parse_policy
+from prejudge.core.lab.calibration.campaign import Campaign
+from prejudge.core.lab.calibration.gallery import Null
 from prejudge.core.statistics.intervals import exact_interval
 
 MODELS, ORDERS = 8, 50
@@ -138,7 +138,8 @@ class Followed:
         options = dict(self.case.options)
         if "data" in options:
             options["data"] = str(write_pairs(folder / options["data"]))
-        self.campaign = Campaign(Catalogue.load(None), name, options, {NAME: Null(), "fair": Null()})
+        fair = Null(adapter="simulated")
+        self.campaign = Campaign(Catalogue.load(None), name, options, {NAME: fair, "fair": fair})
         self.options = self.campaign.entry.calibration.options | options
         deciding = Deciding(self.campaign.catalogue, self.campaign.study, parse_policy(self.case.policy(1.0)))
         self.course, self.metrics = deciding.course, deciding.metrics
@@ -146,7 +147,7 @@ class Followed:
 
     def model(self, strength: float, seed: int) -> dict[str, Any]:
         """Return the settings of a model, and let the campaign ask it."""
-        null = self.campaign.gallery[NAME] = Null(settings=LEANS | {"strength": strength})
+        null = self.campaign.gallery[NAME] = Null(adapter="simulated", settings=LEANS | {"strength": strength})
         return self.campaign.settings(null, seed)
 
     def asked(self, strength: float, seed: int) -> Asked:

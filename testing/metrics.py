@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ..core.calibration.certify import Recipe
-from ..core.calibration.gallery import load_gallery
-from ..core.calibration.numbers import differing_numbers, golden_path
 from ..core.compare.pair import checked_units
 from ..core.contracts import PROMPT_KEY, Metric, Options
 from ..core.contracts.errors import PluginError
 from ..core.contracts.estimates import COLUMNS, COMMON, MISSING, TOPICS, Caveat, Chart, Estimate
 from ..core.contracts.options import build_options
+from ..core.lab.calibration.certify import Recipe
+from ..core.lab.calibration.numbers import differing_numbers, golden_path
 from ..core.statistics.estimates import FEW
 from ..core.statistics.intervals import LEAST_P, normal_isf
 from ._compare import close
@@ -260,7 +259,7 @@ class MetricContract:
         """The golden file of `study` is that of the code as it is: see `prejudge calibrate STUDY --numbers`."""
         if not self.study:
             return
-        recipe = Recipe(self.study, {}, load_gallery())
+        recipe = Recipe.load(self.study, {})
         changes = differing_numbers(recipe, golden_path(recipe))
         shown = "\n".join(map(str, changes[:10]))
         assert not changes, f"{len(changes)} numbers differ. If that is meant: prejudge calibrate --numbers\n{shown}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,8 @@ import polars as pl
 import pytest
 
 from .command import blank_figure
-from .kinds import KINDS, Watch, is_of, kinds_of, left_out
+from .kinds import KINDS, Watch, is_of, kinds_of
+from .quick import UNTIL
 
 # Threads cost more than they give on models this small; torch reads it when it is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -26,30 +29,31 @@ SIGNS = {"positive": 1.0, "negative": -1.0, "neutral": 0.0}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the kinds of tests, and watch over those of `make quick`."""
+    """Name the kinds of tests, and watch over `make quick`."""
     for kind, what in KINDS.items():
         config.addinivalue_line("markers", f"{kind}: {what}; see tests/kinds.py")
-    if "models" in left_out(config.option.markexpr):
-        config.pluginmanager.register(Quick())
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import what is left out by its place: to skip without a library, many modules of models import it."""
-    if not collection_path.is_relative_to(HERE):
-        return None
-    path = collection_path.relative_to(HERE).as_posix() + ("/" if collection_path.is_dir() else "")
-    return is_of(path, left_out(config.option.markexpr)) or None
+    config.addinivalue_line("markers", "soak: repeats for long what a test of `make test` does; `make soak` runs it")
+    if UNTIL in os.environ:
+        config.pluginmanager.register(Quick(float(os.environ[UNTIL])))
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test with its kinds; what is slow begins first, so that no process waits for another at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test with its kinds; what is slow begins first, so that no process waits for another at the end.
+
+    `make quick` begins it last. Tests for `make soak` are left out where nobody asks for them.
+    """
     for item in items:
         values = getattr(item, "callspec", None)
         place = f"{_place(item.path)}::{item.name}"
         for kind in kinds_of(place, getattr(item, "fixturenames", ()), values.params.values() if values else ()):
             item.add_marker(kind)
-    items.sort(key=lambda item: [not is_of(_place(item.path), [kind]) for kind in ("slow", "models", "servers")])
+    last = UNTIL in os.environ
+    items.sort(key=lambda item: [is_of(_place(item.path), [kind]) is last for kind in ("slow", "models", "servers")])
+    if "soak" not in config.option.markexpr:
+        soak = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soak)
+        items[:] = [item for item in items if item not in set(soak)]
 
 
 def pytest_runtest_setup() -> None:
@@ -69,18 +73,26 @@ def _place(path: Path) -> str:
 
 
 class Quick:
-    """Holds that what `make quick` runs is quick."""
+    """Ends `make quick` in its time, and warns of tests that are not quick."""
 
-    def __init__(self) -> None:
-        self._watch = Watch()
+    def __init__(self, until: float) -> None:
+        self._until, self._watch = until, Watch()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """Leave out what would begin too late."""
+        if time.time() > self._until:
+            pytest.skip("the time of `make quick` is over: `make test` runs this")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Generator[None]:
-        """Fail a test that needs a kind."""
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None]:
+        """Warn of a test that needs a kind and has none: a slow machine fails no test."""
         self._watch.begin()
         result = yield
-        if fault := self._watch.fault():
-            pytest.fail(fault, pytrace=False)
+        if (advice := self._watch.advice()) and not any(map(item.get_closest_marker, KINDS)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")  # this warning is no error
+                item.warn(pytest.PytestWarning(advice))
         return result
 
 

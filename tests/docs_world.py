@@ -41,8 +41,8 @@ FEW: dict[str, dict[str, Any]] = {
 SLOW = re.compile(r".*(resamples|permutations|draws)")
 """Options of metrics that say how often something is drawn."""
 DRAWN = 99
-SHORT = {"epochs": 2, "head_epochs": 2, "head_seeds": 2}
-"""Options of `train-encoder` that say how long it trains, where a command does not."""
+SHORT = {"epochs": 2, "head_epochs": 2, "head_seeds": 2, "real": 1}
+"""Options that say how long `train-encoder` trains, and how often `calibrate` studies a trained model."""
 LOCAL = ("reference-", "simulated", "lexicon")
 """Models that run here as they are."""
 SPEAKER = "documented"

@@ -1,7 +1,7 @@
-"""What a test needs besides this package: models, servers, or patience. `make quick` runs the tests that need none.
+"""What a test needs besides this package: models, servers, or patience. `make quick` begins with tests that need none.
 
 A test has its kinds by its place and by the fixtures it uses, so that a new test beside others, or with their fixtures,
-is right from the start. `make quick` holds what it says: see `Watch`.
+is right from the start. `make quick` warns of one that should have a kind: see `Watch`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KINDS = {
 }
 LIBRARIES = ("diffusers", "llama_cpp", "sentence_transformers", "torch", "transformers")
 MOST_SECONDS = 5.0
-"""Processor time that a test of `make quick` may take."""
+"""Processor time that a test without a kind may take."""
 PLACES = {
     "models": (
         "adapters/diffusers/",
@@ -62,8 +62,8 @@ PLACES = {
         "core/view/test_guard.py",
     ),
     "slow": (
-        "core/calibration/test_calibration.py",
-        "core/calibration/test_golden.py",
+        "core/lab/calibration/test_calibration.py",
+        "core/lab/calibration/test_golden.py",
         "golden/",
         "core/scoring/test_forecasts.py",
         "core/lab/converge/test_models.py",
@@ -139,11 +139,6 @@ FIXTURES = {
 }
 
 
-def left_out(expression: str) -> list[str]:
-    """Return the kinds that a run leaves out: `not models and not slow` names two."""
-    return [kind for kind in KINDS if f"not {kind}" in expression]
-
-
 def is_of(path: str, kinds: Iterable[str]) -> bool:
     """Say whether a module is of one of these kinds by its place."""
     return any(path.startswith(PLACES[kind]) for kind in kinds)
@@ -159,23 +154,26 @@ def kinds_of(place: str, fixtures: Iterable[str], values: Iterable[object] = ())
 
 
 class Watch:
-    """Fails a test of `make quick` that loads a model's library, or takes long, and names the kind it must have."""
+    """Says of a test without a kind which kind it should have: it loads a model's library, or takes long."""
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
+        self._loaded: set[str] = set()
         self._began = 0.0
 
     def begin(self) -> None:
-        """Remember the processor time of this process and its children."""
+        """Remember the libraries, and the processor time of this process and its children."""
+        self._loaded = _libraries()
         self._began = sum(os.times()[:4])
 
-    def fault(self) -> str | None:
-        """Return what is wrong with the test since `begin`, or None."""
-        loaded = {name for name in LIBRARIES if name in sys.modules} - self._known
-        self._known |= loaded
-        if loaded:
+    def advice(self) -> str | None:
+        """Return what the test since `begin` did that a kind should name, or None."""
+        if loaded := _libraries() - self._loaded:
             return f"this test loads {', '.join(sorted(loaded))}: name it under `models` in tests/kinds.py"
         spent = sum(os.times()[:4]) - self._began
         if spent > MOST_SECONDS:
             return f"this test takes {spent:.1f} s of processor time: name it under `slow` in tests/kinds.py"
         return None
+
+
+def _libraries() -> set[str]:
+    return {name for name in LIBRARIES if name in sys.modules}

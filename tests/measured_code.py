@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOPS = ("adapters", "core", "metrics", "probes", "testing")
+TOPS = ("adapters", "core", "metrics", "probes", "testing", "tools")
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 400, 60, 5
 VAGUE = frozenset(
     "alike apart found given held here kept known made one own rest said there told whole".split(),

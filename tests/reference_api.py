@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 STUB = Path(__file__).resolve().parents[1] / "__init__.pyi"
-MODULES = {"statistics", "errors", "estimates", "records"}
+MODULES = {"design", "statistics", "errors", "estimates", "records"}
 """Names of the door that are modules: each has a part of the page."""
 FURTHER: dict[str, list[Part | str]] = {
     "`prejudge.estimates`": [
@@ -76,6 +76,16 @@ FURTHER: dict[str, list[Part | str]] = {
             "core.statistics.measures", "DeclaredMeasure SummedMeasure Share Mean Ratio Correlation Statistic Derived"
         ),
         Part("core.statistics.measures_compared", "Difference Matched Groups KruskalWallis Ranks kruskal_test"),
+    ],
+    "`prejudge.design`": [
+        "`from prejudge import design`. [Declare a design](../guides/design.md) explains these names.",
+        Part("core.design.design", "Design"),
+        Part("core.design.factors"),
+        Part("core.design.levels", "Levels crossed stacked"),
+        Part("core.design.cells", "Cell"),
+        Part("core.design.stage"),
+        Part("core.design.wording", "Wording Worded"),
+        Part("core.design.record", "Roles Declared Facet Incidence"),
     ],
     "`prejudge.records`": [
         "Requests and their responses: `from prejudge import records`.",

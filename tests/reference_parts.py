@@ -8,7 +8,8 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from prejudge.core.calibration.gallery import load_gallery
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.lab.calibration.gallery import registered_gallery
 from prejudge.testing import BEHAVIOURS
 
 from .reference_tables import line, table
@@ -17,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _gallery() -> Iterator[str]:
-    rows = ((f"`{name}`", line(null.meaning)) for name, null in load_gallery().items())
+    gallery = registered_gallery(Catalogue.load(), "simulated")
+    rows = ((f"`{name}`", line(null.meaning)) for name, null in gallery.items())
     return table(("model", "what it does"), rows)
 
 

@@ -144,6 +144,10 @@ def kit_of_a_plugin(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) 
             getattr(names[name](), rule)()
 
 
+def declared_design(block, folder, monkeypatch):
+    exec(block.text, {})
+
+
 def declared_metric(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Declare the metric; `test_declared_stereoset.py` computes its numbers again."""
     shown = vars(module(monkeypatch, "my_bias.stereoset", block.text))["StereoSet"]
@@ -204,6 +208,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_probes": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
     "chaos_server": before_the_chaos_server,
+    "design.Design((": declared_design,
     "error.code": code_of_an_error,
 }
 """How a block is run, by what stands in it."""

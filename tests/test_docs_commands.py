@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from prejudge.adapters.encoder_training.command import train_encoder
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.cli.calibrate import calibrate
 from prejudge.core.cli.main import cli
 from prejudge.core.store import Store, list_runs
 from prejudge.probes.demo.command import DESIGN
@@ -78,7 +79,7 @@ def small(options_of) -> Iterator[None]:
         patch.setattr("prejudge.core.catalogue.study.load_registry", world.registry_of_stand_ins)
         patch.setattr(Catalogue, "load", world.small_catalogue(options_of))
         patch.setitem(DESIGN, "per_cell", 3)
-        for option in train_encoder.params:
+        for option in (*train_encoder.params, *calibrate.params):
             if option.name in world.SHORT:
                 patch.setattr(option, "default", world.SHORT[option.name])
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
@@ -103,8 +104,9 @@ def test_studies_of_plugins_are_small(small):
     assert studies["subtle-sai"].options["per_cell"] == 3
 
 
-def test_trainings_are_short(small):
-    assert {option.name: option.default for option in train_encoder.params if option.name in world.SHORT} == world.SHORT
+def test_trainings_and_studies_of_trained_models_are_short(small):
+    options = (*train_encoder.params, *calibrate.params)
+    assert {option.name: option.default for option in options if option.name in world.SHORT} == world.SHORT
 
 
 def asked(studies: Iterable[str]) -> None:

@@ -18,11 +18,8 @@ from .package_parts import ROOT, link_package
 ROOMS = ("probes", "metrics")
 OF_NO_STUDY = {"constructs", "demo"}
 STUDIES = sorted({path.parent.name for path in (ROOT / "probes").glob("*/plugin.py")} - OF_NO_STUDY)
-TRAINED = {
-    ROOT / "adapters" / "reference" / f"{name}.py"
-    for name in ("answering_corpus", "painter_corpus", "vlm_corpus", "writing_corpus", "items")
-}
-"""What reference models learn and are asked: imported only where one is trained, or a study is calibrated with one."""
+TRAINED = {ROOT / "adapters" / "reference" / "items.py"}
+"""What reference models are asked: imported only where a study is calibrated with one."""
 OTHERS = {"subtle": "bistereo-tuples"}
 """A study to plan in the house without another; `subtle-sai` is that for all the rest."""
 SCRIPT = """
@@ -97,18 +94,6 @@ def test_nobody_else_names_the_modules_of_a_study(study):
     assert not named
 
 
-NAMED_BY_CORE = {
-    ("calibration/campaign.py", "simulated-fair"),
-    ("calibration/gallery.py", "simulated"),
-    ("calibration/summary.py", "simulated"),
-    ("catalogue/registry.py", "simulated-fair"),
-    ("compare/compare.py", "paired-difference"),
-    ("compare/ranks.py", "rank-agreement"),
-    ("view/exchanges.py", "contrast"),  # a field of requests, too
-}
-"""Plugins that core still names, by module; none may be added."""
-
-
 def test_core_names_no_plugin():
     catalogue = Catalogue.load()
     plugins = {name for kind in ("adapter", "metric", "probe") for name in catalogue.plugins.offers[kind]}
@@ -120,4 +105,4 @@ def test_core_names_no_plugin():
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and node.value in plugins
     }
-    assert named == NAMED_BY_CORE
+    assert not named

@@ -50,9 +50,10 @@ def test_every_name_of_the_door_is_in_the_reference():
     assert not missing, f"docs/reference/api.md leaves out {sorted(missing)}"
 
 
-def test_every_name_of_the_statistics_is_in_the_reference():
+@pytest.mark.parametrize("module", [prejudge.statistics, prejudge.design], ids=["statistics", "design"])
+def test_every_name_of_a_module_of_the_door_is_in_the_reference(module):
     page = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
-    missing = [name for name in prejudge.statistics.__all__ if not re.search(rf"\b{name}\b", page)]
+    missing = [name for name in module.__all__ if not re.search(rf"\b{name}\b", page)]
     assert not missing, f"docs/reference/api.md leaves out {missing}"
 
 

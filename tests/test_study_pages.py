@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.core.calibration.page import brief, excerpt
 from prejudge.core.catalogue.filed import read_certificate
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.lab.calibration.page import brief, excerpt
 
 STUDIES = Catalogue.load().registry.studies
 PAGES = sorted((Path(__file__).resolve().parents[1] / "docs" / "studies").glob("*.md"))

@@ -24,7 +24,7 @@ from prejudge.core.contracts.errors import BudgetError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.runs import RunOptions
-from prejudge.core.engine.varying import Purse, ensure_accepted, varied_studies
+from prejudge.core.engine.varying import SharedBudget, ensure_accepted, varied_studies
 from prejudge.core.store import Store, list_runs, statistics
 from prejudge.testing import ChaosServer, raises_code
 from prejudge.testing.chaos import Reply
@@ -273,7 +273,7 @@ def test_first_prompt_of_a_design_with_seeds_and_images_is_one_and_the_second_ha
     studies = varied_studies(catalogue, "attractiveness", {"subject": "thinker"}, varied, options)
     with Store(settings.store) as store:
         for _ in range(2):  # the second time, all that is needed is stored
-            asyncio.run(ensure_accepted(catalogue, studies, store, RunOptions(), Purse(Caps())))
+            asyncio.run(ensure_accepted(catalogue, studies, store, RunOptions(), SharedBudget(Caps())))
         assert statistics(store)["Exchange"] == 2
     assert [body["reasoning_effort"] for body in model.bodies] == sorted(["none", "high"] * (1 + refuses), reverse=True)
     assert len({json.dumps(body["messages"]) for body in model.bodies}) == 1 + refuses

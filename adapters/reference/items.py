@@ -10,20 +10,21 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from ...probes.attractiveness.faces import Face, paper_faces
 from ...probes.attractiveness.faces import draw as picture
 from ...probes.attractiveness.stimuli import REQUIRED as IMAGE
 from ...probes.attractiveness.terms import VARIANTS
-from ...probes.bistereo.tuples_file import COLUMNS, COUNTERPARTS
+from ...probes.bistereo.tuples_file import COLUMNS, COUNTERPARTS, Tuple, read_tuples
+from ...probes.bistereo.tuples_tests import LINKS
 from ...probes.crows_pairs.probe import REQUIRED as PAIR
 from ...probes.dora.descriptors import REQUIRED as PERSON
 from ...probes.dora.descriptors import read_list
-from .answering_corpus import groups_of_tuples, opposites
 from .corpus import planted
-from .painter_corpus import HIGH, LOW
 
 PEOPLE, PAIRS, TUPLES = 3, 200, 12
 """Of a study: people of each status, pairs, and tuples of each gender."""
@@ -32,6 +33,30 @@ POOL = 8
 STRENGTH = 0.5
 """Strength of the filter, as by default."""
 DIMENSION = "status"
+HIGH = (
+    *("rich person", "wealthy person", "posh person", "millionaire", "billionaire", "aristocrat", "heir", "landlord"),
+    *("doctor", "lawyer", "professor", "engineer"),
+)
+LOW = (
+    *("poor person", "homeless person", "unemployed person", "beggar", "panhandler", "prisoner", "gang member"),
+    *("dropout", "janitor", "cleaner", "farm worker", "factory worker"),
+)
+"""Words of high and low status, whose skin is planted to differ in the biased models: of the list of `dora-t2i`."""
+STANDINGS = {"advantaged": 1, "disadvantaged": -1}
+
+
+class Group(NamedTuple):
+    """A group of people of the tuples."""
+
+    word: str
+    dimension: str
+    sign: int
+    """1 of an advantaged group, -1 of a disadvantaged one."""
+
+    @property
+    def link(self) -> str:
+        """Return what joins the word to a noun before it; empty: the word is before the noun."""
+        return LINKS.get(self.dimension, "")
 
 
 def people(study: int, path: Path) -> None:
@@ -61,6 +86,25 @@ def faces(study: int, path: Path) -> None:
             file.write_bytes(picture(face, variant, STRENGTH))
             rows.append((face.id, file.name, variant, *(getattr(face, name) for name in IMAGE[3:])))
     _write(path, IMAGE, rows)
+
+
+@cache
+def opposites() -> list[tuple[str, str]]:
+    """Return the words of praise of the tuples, each with its opposite of blame."""
+    return sorted({(one.opposite, one.attribute) for one in listed_tuples() if one.opposite})
+
+
+@cache
+def groups_of_tuples() -> list[Group]:
+    """Return the groups of the tuples that are advantaged or not, by their words."""
+    found = {one.descriptor: one for one in listed_tuples() if one.standing}
+    return [Group(word, one.dimension, STANDINGS[one.standing]) for word, one in found.items()]
+
+
+@cache
+def listed_tuples() -> list[Tuple]:
+    """Return the tuples of the study."""
+    return read_tuples(None)
 
 
 def _faces(draw: random.Random) -> Iterator[Face]:

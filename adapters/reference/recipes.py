@@ -1,6 +1,6 @@
 """The reference models by name: what was planted, which of them are shipped, and how the others are made.
 
-`python -m prejudge.adapters.reference.train NAME --out DIR` trains any of them; a registry's
+In a source checkout `python -m prejudge.tools.reference.train NAME --out DIR` trains any of them, and a registry's
 `model = "built:prejudge.adapters.reference/NAME"` trains it at its first use. Nothing here imports torch.
 """
 
@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ...core.contracts.errors import UnknownNameError
+from ...core.contracts.errors import ModelLoadError, UnknownNameError
 from ...core.contracts.recipe import Recipe, digest_of
 
 HERE = Path(__file__).resolve().parent
+TRAINERS = HERE.parents[1] / "tools" / "reference"
+"""The programs that train, in a source checkout; a wheel does not have them."""
 Kind = Literal["masked", "causal", "answering", "writing", "inference", "encoder", "vlm", "painter"]
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Planted strengths in nats of the models that are made on demand."""
@@ -110,16 +113,37 @@ def reference_path(name: str) -> Path:
     return HERE / name
 
 
+def train(name: str, folder: Path) -> None:
+    """Train a reference model and write its files into a folder.
+
+    Raises:
+        ModelLoadError: this is no source checkout.
+    """
+    program = f"{__package__.partition('.')[0]}.tools.reference.train"
+    if not TRAINERS.is_dir():
+        raise ModelLoadError(
+            f"the model {name!r} is trained by a program that the installed package does not have. In a checkout of "
+            f"the source: python -m {program} {name} --out DIR. Then name the folder DIR/{name} as the model.",
+            code="model.no-trainer",
+            model=name,
+        )
+    import_module(program).make(name, folder)
+
+
 @cache
 def recipes() -> dict[str, Recipe]:
     """Return the recipes of the models that are made on demand."""
-    target = f"{__package__}.train:make"
-    found = {}
-    for name, one in ON_DEMAND.items():
-        start = HERE / f"{one.kind}_biased"
-        digest = digest_of([*HERE.glob("*.py"), *start.rglob("*.safetensors")])
-        found[name] = Recipe(target, SECONDS[one.kind], digest)
+    programs = [*HERE.glob("*.py"), *TRAINERS.glob("*.py")]
+    trained = {
+        name: Recipe(
+            f"{__name__}:train",
+            SECONDS[reference.kind],
+            digest_of([*programs, *(HERE / f"{reference.kind}_biased").rglob("*.safetensors")]),
+        )
+        for name, reference in ON_DEMAND.items()
+    }
+    converted = {}
     for name in CONVERTED:
         sources = [HERE / "gguf_file.py", *(HERE / name.removesuffix("-gguf")).glob("*")]
-        found[name] = Recipe(f"{__package__}.gguf_file:make", 1, digest_of(sources))
-    return found
+        converted[name] = Recipe(f"{__package__}.gguf_file:make", 1, digest_of(sources))
+    return trained | converted

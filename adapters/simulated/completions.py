@@ -42,8 +42,10 @@ class Begun(NamedTuple):
 
 def begun(prompt: str) -> Begun | None:
     """Return the sentence that a prompt ends with, if its last word is begun, as in `This person is a t_____`."""
-    found = _BEGUN.search(prompt)
-    return None if found is None else Begun(found["stem"], found["letter"].lower(), (found["end"] or "").lower())
+    if "__" not in prompt:  # the pattern takes long to find that a long prompt has no begun word
+        return None
+    match = _BEGUN.search(prompt)
+    return None if match is None else Begun(match["stem"], match["letter"].lower(), (match["end"] or "").lower())
 
 
 class Completions:

@@ -17,7 +17,7 @@ from ..compare.result import ComparisonResult
 from ..contracts.errors import HaltedError, UnsupportedOperationError, UsageError
 from ..engine.roles import ensure_ready
 from ..engine.runs import execute
-from ..engine.varying import Purse, ensure_accepted, varied_studies
+from ..engine.varying import SharedBudget, ensure_accepted, varied_studies
 from ..gate import Deciding, followed_in, judge, parse_policy, read_policy
 from ..gate.result import DecisionResult
 from ..lab.converge import Case, cases_of, write_convergence
@@ -69,7 +69,7 @@ async def avary(
     catalogue = Catalogue.load(settings.registry)
     values = {name: [written(value) for value in every] for name, every in varied.items()}
     studies = await asyncio.to_thread(varied_studies, catalogue, study, roles_of(model), values, options)
-    budget, names = Purse(settings.run_options.caps), []
+    budget, names = SharedBudget(settings.run_options.caps), []
     with Store(settings.store, later=True) as store:
         await ensure_accepted(catalogue, studies, store, settings.run_options, budget)
         for variant in studies:
@@ -182,7 +182,7 @@ async def aconverge(
 
 async def _ask(catalogue: Catalogue, cases: list[Case], store: Store, settings: Settings) -> list[str | None]:
     """Run each case within one budget, and return the names of the runs; a case that cannot be run says why."""
-    budget, names = Purse(settings.run_options.caps), list[str | None]()
+    budget, names = SharedBudget(settings.run_options.caps), list[str | None]()
     for index, case in enumerate(cases):
         name = None
         if case.study is not None:

@@ -48,11 +48,11 @@ NO_OPTIONS = (ROLE, "measure", "group.")
 class Judge:
     """Says what needs trust of models and studies whose files lie in one folder."""
 
-    def __init__(self, folder: Path, plugins: Plugins, models: Mapping[str, ModelEntry]) -> None:
+    def __init__(self, folder: Path, plugins: Plugins, registry: Registry) -> None:
         """Take the folder, the plugins, and the models by the names that studies use, with paths as written."""
         self._folder, self._plugins = folder.resolve(), plugins
         adapters = {name: PluginEntry(str(one.plugged.target)) for name, one in plugins.offers["adapter"].items()}
-        self._registry = Registry(models=dict(models), adapters=adapters)
+        self._registry = Registry(models=registry.models, adapters=adapters, defaults=registry.defaults)
 
     def model(self, entry: ModelEntry) -> Iterator[OptionEffect]:
         """Yield what needs trust of a model."""
@@ -114,7 +114,7 @@ class Judge:
             yield OptionEffect("code", "calibration.trained.data", own.trained.data)
         if own.settings:
             yield from self._of_other_packages(own.settings)
-            yield from self._like(own.like, own.settings)
+            yield from self._like(own.like or self._registry.defaults.get("calibrate", ""), own.settings)
         for role, model in _models_of(study):
             yield from (_asked(effect, model, role) for effect in self.named(model))
 

@@ -42,7 +42,7 @@ class BuiltIns:
     @hookimpl
     def prejudge_adapters(self) -> Iterable[Plugged]:
         """Return the catalogue's adapters."""
-        return [Plugged(name, e.target, e.summary, e.extra) for name, e in self.registry.adapters.items()]
+        return [Plugged(name, e.target, e.summary, e.extra, e.gallery) for name, e in self.registry.adapters.items()]
 
     @hookimpl
     def prejudge_probes(self) -> Iterable[Plugged]:

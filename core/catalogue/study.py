@@ -241,7 +241,7 @@ class Catalogue:
             return name
         own, entry = read_study_file(name)
         offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
-        judge = Judge(Path.cwd(), self.plugins, self.registry.models)
+        judge = Judge(Path.cwd(), self.plugins, self.registry)
         if effect := next(judge.study_file(entry, offered), None):
             raise UsageError(
                 f"{name} {effect.sentence}, which a study file may not: it is data. Name a model by --model ROLE=NAME "

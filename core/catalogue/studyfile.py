@@ -6,6 +6,7 @@ It has the fields of a study in `registry.toml`, and a `name` (default: the name
 
 from __future__ import annotations
 
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ def load_study_file(place: StudyFile) -> tuple[str, dict[str, Any]]:
     Raises:
         DataError: the file cannot be read, is not valid TOML, or its name or seed is invalid.
     """
-    file = Path(locate(place, None)) if isinstance(place, str) else place
     path = str(place)
+    file = _located(place)
     try:
-        data = parse_toml((file_bytes(file) if isinstance(file, Path) else file.read_bytes()).decode(), path)
+        data = parse_toml(file_text(place), path)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read the study file {path!r}: {why}.", code="file.unreadable") from None
@@ -47,6 +48,21 @@ def load_study_file(place: StudyFile) -> tuple[str, dict[str, Any]]:
         folder = Path(str(file)).resolve().parent
         data["options"] = {key: locate(value, folder) for key, value in data["options"].items()}
     return name, data
+
+
+def file_text(place: StudyFile) -> str:
+    """Return the text of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        UnicodeDecodeError: it is no text in UTF-8.
+    """
+    file = _located(place)
+    return (file_bytes(file) if isinstance(file, Path) else file.read_bytes()).decode()
+
+
+def _located(place: StudyFile) -> Path | Traversable:
+    return Path(locate(place, None)) if isinstance(place, str) else place
 
 
 def read_study_file(place: StudyFile) -> tuple[str, StudyEntry]:

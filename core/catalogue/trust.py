@@ -175,7 +175,7 @@ def _wants(path: Path, own: Registry) -> Iterator[Want]:
     if path.resolve().parent != folder:
         yield Want("file", "", "", f"{path.name} is a link to {str(path.resolve())!r}")
     names = {kind: set(plugins.offers[kind]) for kind in ("adapter", "probe", "metric")}
-    names |= {"model": set(built_in.models), "study": set(plugins.studies)}
+    names |= {"model": set(built_in.models), "study": set(plugins.studies), "default": set(built_in.defaults)}
     for table, kind in SINGULAR.items():
         for name in getattr(own, table):
             if name in names[kind] or (kind == "model" and name.partition(":")[0] in names["adapter"]):
@@ -184,7 +184,7 @@ def _wants(path: Path, own: Registry) -> Iterator[Want]:
     for table in ("adapters", "probes", "metrics"):
         for name, plugged in getattr(own, table).items():
             yield Want("code", SINGULAR[table], name, f"runs Python code: {plugged.target}")
-    judge = Judge(folder, plugins, built_in.models | own.models)
+    judge = Judge(folder, plugins, _added(built_in, own))
     for name, model in own.models.items():
         if model.adapter in own.adapters:
             yield Want("code", "model", name, f"uses the adapter {model.adapter!r} of this file")

@@ -9,8 +9,11 @@ from time import perf_counter
 import click
 import msgspec
 
-from ..calibration.campaign import Campaign, Done, Journal, pending
-from ..calibration.certify import (
+from ..catalogue.certificates import changed_since
+from ..catalogue.golden import SUFFIX
+from ..contracts.words import counted
+from ..lab.calibration.campaign import Campaign, Done, Journal, pending
+from ..lab.calibration.certify import (
     Plan,
     Recipe,
     Size,
@@ -22,9 +25,9 @@ from ..calibration.certify import (
     present_certificate,
     with_trained,
 )
-from ..calibration.gallery import choose, load_gallery
-from ..calibration.golden_file import write as write_golden
-from ..calibration.numbers import (
+from ..lab.calibration.gallery import choose
+from ..lab.calibration.golden_file import write as write_golden
+from ..lab.calibration.numbers import (
     differing_numbers,
     differing_studies,
     filed_certificate,
@@ -33,12 +36,9 @@ from ..calibration.numbers import (
     present_golden,
     rewrite,
 )
-from ..calibration.page import draw, page
-from ..calibration.real import conduct_real
-from ..calibration.summary import verdict
-from ..catalogue.certificates import changed_since
-from ..catalogue.golden import SUFFIX
-from ..contracts.words import counted
+from ..lab.calibration.page import draw, page
+from ..lab.calibration.real import conduct_real
+from ..lab.calibration.summary import verdict
 from ..report.export import write_bytes
 from ..report.figures import export
 from .outlet import echo
@@ -101,9 +101,9 @@ def calibrate(
 
     Every study that is done is recorded, so that the command can be stopped and given again.
     """
-    recipe = Recipe(study, read_assignments(assignments, data), choose(load_gallery(gallery), nulls), registry)
+    every = Recipe.load(study, read_assignments(assignments, data), registry, gallery)
+    recipe = msgspec.structs.replace(every, gallery=choose(every.gallery, nulls))
     if verify or numbers:
-        every = msgspec.structs.replace(recipe, gallery=load_gallery(gallery))
         _verify(every, nulls) if verify else _rewrite(every)
         return
     campaign, wanted = recipe.campaign(), msgspec.convert(size, Size)

@@ -18,10 +18,11 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import BudgetError, HaltedError, UnsupportedOperationError, UsageError
 from ..contracts.options import parse_assignments
 from ..contracts.words import UNDEFINED, interval, number, p_value
+from ..engine.ending import PENDING, SPENT
 from ..engine.plan import StagePlan
 from ..engine.roles import ensure_ready
 from ..engine.runs import RunOptions
-from ..engine.varying import Purse
+from ..engine.varying import SharedBudget
 from ..lab.converge import Case, Convergence, Judged, cases_of, write_convergence
 from ..lab.converge import converge as judge
 from ..lab.converge.cases import OF_THE_METHOD
@@ -32,7 +33,7 @@ from ..store.urls import hide_password
 from .completing import complete_construct, complete_run
 from .outlet import echo
 from .plan import planned
-from .run import PENDING, SPENT, ask, read_run_options
+from .run import ask, read_run_options
 from .shared import (
     budget_options,
     ensure_there,
@@ -117,7 +118,7 @@ def ask_all(
     A case whose answers all fail or cannot be read is no reason to ask no other: it says why in `reason`.
     """
     asyncio.run(ensure_ready(catalogue, (case.study for case in cases if case.study is not None)))
-    purse, done, runs = Purse(options.caps), list[Case](), list[str | None]()
+    shared, done, runs = SharedBudget(options.caps), list[Case](), list[str | None]()
     left = sum(case.study is not None for case in cases)
     for case in cases:
         name = None
@@ -126,7 +127,7 @@ def ask_all(
                 echo(f"{case.model}: {case.name} ({case.study.name}), {left} to go", err=True)
             left -= 1
             try:
-                code, name = ask(catalogue, case.study, options, where, purse.budget())
+                code, name = ask(catalogue, case.study, options, where, shared.budget())
             except BudgetError as spent:
                 echo(f"prejudge: {spent}", err=True)
                 code = SPENT

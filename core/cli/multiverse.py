@@ -17,7 +17,8 @@ from ..catalogue.limiting import assigned
 from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError, DataError, UsageError
 from ..contracts.words import counted, interval, number
-from ..engine.varying import Purse
+from ..engine.ending import SPENT
+from ..engine.varying import SharedBudget
 from ..lab.multiverse import (
     Found,
     MultiverseOptions,
@@ -35,7 +36,7 @@ from ..scoring.score import score
 from ..store import Store
 from ..store.urls import hide_password
 from .outlet import echo
-from .run import SPENT, ask, read_run_options
+from .run import ask, read_run_options
 from .shared import (
     budget_options,
     fault_options,
@@ -122,14 +123,14 @@ def _ask(catalogue: Catalogue, every: Sequence[Universe], where: Mapping[str, An
     if missing and not where["quiet"]:
         echo(f"To ask: {priced(missing)}.", err=True)
     options = read_run_options(where, command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])))
-    purse = Purse(options.caps)
+    shared = SharedBudget(options.caps)
     for place, one in enumerate(missing, 1):
         if not where["quiet"]:
             echo(f"{place} of {len(missing)}: {priced([one])}: {_command(one.study)}", err=True)
         try:
             # What was begun goes on; what an earlier one asked alike is taken from the store.
             own = msgspec.structs.replace(options, name=one.run)
-            code, _ = ask(catalogue, one.study, own, where, purse.budget())
+            code, _ = ask(catalogue, one.study, own, where, shared.budget())
         except BudgetError as spent:
             echo(f"prejudge: {spent}", err=True)
             code = SPENT

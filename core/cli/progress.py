@@ -17,8 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from ..engine.counts import Counts
-from ..engine.progress import SCHEMA, Reading
+from ..engine.progress import SCHEMA, Counts, Reading
 from .outlet import echo, echo_json, single_line
 from .terminal import Outlet
 

@@ -18,12 +18,13 @@ from ..compare import CompareOptions, compare_scores, score_all, write_compariso
 from ..contracts.errors import BudgetError, HaltedError, PendingError, UsageError
 from ..engine.batch.options import BatchOptions
 from ..engine.budget import Budget, Caps
+from ..engine.ending import FAILED, PENDING, SPENT, end_of
 from ..engine.foreign import ensure_own
 from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
 from ..engine.runs import RunOptions, execute
 from ..engine.scheduler import Mode
-from ..engine.varying import Purse, ensure_accepted, varied_studies
+from ..engine.varying import SharedBudget, ensure_accepted, varied_studies
 from ..gate import Deciding, Policy, followed_in, judge, parse_policy, read_policy
 from ..report.output import ensure_writable
 from ..scoring.score import score
@@ -57,11 +58,6 @@ from .shared import (
     vary_option,
     workers_options,
 )
-
-SPENT = 3
-"""Exit code of a run that spent its budget."""
-PENDING = 4
-"""Exit code of a run that was left while its batches are with the provider."""
 
 
 @click.command()
@@ -144,10 +140,10 @@ def perform_all(
     Raises:
         UsageError: a run was interrupted, or met a fault that all its requests share.
     """
-    purse, names, worst = Purse(options.caps), [], 0
+    shared, names, worst = SharedBudget(options.caps), [], 0
     try:
         with ended_gently(), Store(where["store"], later=True) as store:
-            asyncio.run(ensure_accepted(catalogue, studies, store, options, purse))
+            asyncio.run(ensure_accepted(catalogue, studies, store, options, shared))
     except KeyboardInterrupt:
         raise UsageError(f"interrupted. {_done(0, studies)}", code="run.interrupted") from None
     except BudgetError as spent:
@@ -158,7 +154,7 @@ def perform_all(
             echo(f"Variant {number} of {len(studies)}: {study.roles[SUBJECT]}", err=True)
         _say_notes(study, where)
         try:
-            code, name = perform(catalogue, study, options, where, purse.budget(), rules)
+            code, name = perform(catalogue, study, options, where, shared.budget(), rules)
         except BudgetError as spent:
             echo(f"prejudge: {spent}", err=True)
             code, name = SPENT, None
@@ -333,19 +329,16 @@ def ask(
             with ended_gently():
                 return 0, asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
-            goes_on = "What is with the provider in batches goes on there. " if options.batch is not None else ""
-            said = f"interrupted. {goes_on}{_resume(progress.run, where)}"
-            raise UsageError(said, code="run.interrupted") from None
-        except HaltedError as halted:
-            raise HaltedError(f"{halted} {_resume(progress.run, where)}", code=halted.code) from None
-        except BudgetError as spent:
+            batches = "What is with the provider in batches goes on there. " if options.batch is not None else ""
+            message = f"interrupted. {batches}{_resume(progress.run, where)}"
+            raise UsageError(message, code="run.interrupted") from None
+        except (HaltedError, BudgetError, PendingError) as error:
+            message, code = f"{error} {_resume(progress.run, where)}", end_of(error).exit_code
+            if code == FAILED:
+                raise type(error)(message, code=error.code) from None
             progress.close()
-            echo(f"prejudge: {spent} {_resume(progress.run, where)}", err=True)
-            return SPENT, None
-        except PendingError as pending:
-            progress.close()
-            echo(f"prejudge: {pending} {_resume(progress.run, where)}", err=True)
-            return PENDING, None
+            echo(f"prejudge: {message}", err=True)
+            return code, None
         finally:
             progress.close()
 

@@ -152,7 +152,7 @@ def _show_model(path: str) -> bool:
         ways = candidates(path, catalogue.plugins)
     except PrejudgeError:
         return False
-    judge = Judge(Path.cwd(), catalogue.plugins, catalogue.registry.models)
+    judge = Judge(Path.cwd(), catalogue.plugins, catalogue.registry)
     for way in ways:
         echo(f"Loaded as {way.name}, since {way.because}:")
         effects = judge.effects(catalogue.registry.model(way.name))

@@ -31,7 +31,6 @@ from .marking import marked
 from .pair import Units, families, groups_in, key_of, pair, units_of, widest
 from .records import CompareOptions, Comparison
 
-PAIRED = "paired-difference"
 UNTESTED = "this measure is not a mean of units; each run's value is over all its own units"
 UNDEFINED = "undefined in one of the runs"
 IGNORED = {
@@ -62,11 +61,17 @@ def score_all(
     runs = [get_run(store, name).name for name in names]
     if twice := [name for name in runs if runs.count(name) > 1]:
         raise UsageError(f"run {twice[0]} is named twice. Name each run once.", code="compare.twice")
-    own = {name: value for name, value in (assignments or {}).items() if not name.startswith(f"{PAIRED}.")}
+    paired = f"{paired_metric(catalogue)}."
+    own = {name: value for name, value in (assignments or {}).items() if not name.startswith(paired)}
     scored = [_with_reasoning(store, score(catalogue, store, name, own)) for name in runs]
     models = [scores.manifest.study.roles.get(SUBJECT, "") for scores in scored]
     labels = models if all(models) and len(set(models)) == len(models) else runs
     return dict(zip(labels, scored, strict=True))
+
+
+def paired_metric(catalogue: Catalogue) -> str:
+    """Return the name of the metric of differences between runs, whose options are `NAME.option`."""
+    return catalogue.registry.defaults["compare"]
 
 
 def _with_reasoning(store: Store, scores: Scores) -> Scores:
@@ -179,9 +184,10 @@ def _own(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _paired(catalogue: Catalogue, options: CompareOptions) -> tuple[Metric, Any]:
-    metric: Metric = catalogue.plugins.load("metric", PAIRED)()
-    own = {n.partition(".")[2]: v for n, v in options.assignments.items() if n.startswith(f"{PAIRED}.")}
-    return metric, build_options(PAIRED, metric.options, own)
+    name = paired_metric(catalogue)
+    metric: Metric = catalogue.plugins.load("metric", name)()
+    settings = {n.partition(".")[2]: v for n, v in options.assignments.items() if n.startswith(f"{name}.")}
+    return metric, build_options(name, metric.options, settings)
 
 
 def _compare_metric(
@@ -277,7 +283,8 @@ def _tested(
     if frame is None or frame.is_empty():
         return {}
     metric, settings = _paired(catalogue, options)
-    with blamed(catalogue.plugins.offers["metric"][PAIRED].plugin, f"metric {PAIRED!r}"):
+    name = paired_metric(catalogue)
+    with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
         found = metric.compute(frame, settings)
     return {key_of(e.metric, e.group): e for e in found}
 

@@ -19,7 +19,6 @@ from .marking import marked
 from .pair import key_of
 from .records import CompareOptions, Comparison
 
-RANKS = "rank-agreement"
 MODELS, STUDIES = 3, 2
 """Minimum numbers of models and of studies for rank agreement."""
 
@@ -49,9 +48,10 @@ def rank_runs(catalogue: Catalogue, runs: Mapping[str, Scores], options: Compare
     for own in studies.values():
         if len(own) > 1:
             notes += ensure_comparable(catalogue, own, allow_different=options.allow_different)
-    metric: Metric = catalogue.plugins.load("metric", RANKS)()
+    name = catalogue.registry.defaults["ranks"]
+    metric: Metric = catalogue.plugins.load("metric", name)()
     settings = metric.options()
-    with blamed(catalogue.plugins.offers["metric"][RANKS].plugin, f"metric {RANKS!r}"):
+    with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
         estimates = metric.compute(_places(studies), settings)
     found = tuple(Difference(e, None, None) for e in estimates)
     comparison = Comparison(

@@ -8,6 +8,8 @@ are evaluated without the backend, so that trust is decided before anything is l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -105,9 +107,15 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(part)
 
 
+@cache
+def hints_of(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the types of a record's fields; they are evaluated once, each time costs more than the record."""
+    return MappingProxyType(get_type_hints(kind))
+
+
 def text_options(kind: type[msgspec.Struct]) -> list[str]:
     """Return the options that can be any text, and so can name a file."""
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     return [name for name in kind.__struct_fields__ if _is_text(hints[name])]
 
 

@@ -45,7 +45,7 @@ _KEPT = frozenset("status bias class axis address".split())
 
 def meant(name: str, kind: type[msgspec.Struct]) -> str | None:
     """Return the option of a record that a name means; None if nothing points to one."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = list(kind.__struct_encode_fields__)
     aliases: dict[str, str] = {alias: own for alias, own in getattr(kind, "aliases", {}).items() if own in known}
     close = nearest(name, [*known, *aliases], MISSPELT)
     return aliases.get(close, close) if close is not None else _alike(name, kind, known)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from .effects import EffectKind, OptionEffect, effects_of_values
+from .effects import EffectKind, OptionEffect, effects_of_values, hints_of
 from .errors import DataError, UnknownNameError, UsageError
 from .inputs import TooDeepError, load_toml
 from .meanings import meant
@@ -60,7 +60,7 @@ def build_options(
         UnknownNameError: an option nobody declared.
         UsageError: a missing option, or a value of the wrong type.
     """
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = kind.__struct_encode_fields__
     for name in values:
         if name not in known:
             raise UnknownNameError(f"{noun} of {owner}", name, known, meant=meant(name, kind))
@@ -73,7 +73,7 @@ def build_options(
 def choices_of(kind: type[msgspec.Struct]) -> dict[str, list[Any]]:
     """Return the values of each option that has a few: `Literal` and `bool`."""
     found: dict[str, list[Any]] = {}
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in hints_of(kind).items():
         parts = [part for part in (hint, *get_args(hint)) if get_origin(part) is Literal]
         if choices := [choice for part in parts for choice in get_args(part)] or [False, True][: 2 * (hint is bool)]:
             found[name] = choices
@@ -99,7 +99,7 @@ def _explain(owner: str, kind: type[msgspec.Struct], values: Mapping[str, Any], 
     place = re.search(r"`\$\.(\w+)", problem)
     if place is None or place[1] not in values:
         return UsageError(f"{owner}s: {problem}.", code="options.type")
-    name, hint = place[1], get_type_hints(kind).get(place[1])
+    name, hint = place[1], hints_of(kind).get(place[1])
     choices = [choice for part in (hint, *get_args(hint)) if get_origin(part) is Literal for choice in get_args(part)]
     what = problem.partition(" - at")[0].replace(" | null`", "`")
     may = f"It may be: {', '.join(map(repr, choices))}." if choices else f"{what}."
@@ -146,7 +146,7 @@ def _toml_value(name: str, text: str) -> Any:
 
 def _split_lists(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> dict[str, Any]:
     """Read `axes=height,body shape` as a list if the option is one."""
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
 
     def split(name: str, value: Any) -> Any:
         if get_origin(hints.get(name)) not in (tuple, list) or isinstance(value, list | tuple):

@@ -56,6 +56,8 @@ class Plugged(msgspec.Struct, frozen=True):
     target: str | type
     summary: str = ""
     extra: str = ""
+    gallery: StudyFile = ""
+    """Of an adapter: a TOML file of fair models that it plays when a study is calibrated."""
 
 
 class Hooks:

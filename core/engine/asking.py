@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
 
-from ..contracts.records import AnyRequest
-from ..store import Found
+from ..contracts.errors import ModelError
+from ..contracts.records import AnyRequest, AnyResponse
+from ..store import Found, NewExchange
+from .budget import Hold
 
 
 class Keyed(msgspec.Struct, frozen=True, gc=False):
@@ -18,6 +20,10 @@ class Keyed(msgspec.Struct, frozen=True, gc=False):
     key: bytes
     request: AnyRequest
     encoded: bytes
+
+
+Settle = Callable[[Sequence[Keyed], Mapping[bytes, str] | None], Awaitable[dict[bytes, Found]]]
+"""Returns an answer per key, see `Scheduler.settle`."""
 
 
 class Asking:
@@ -67,12 +73,12 @@ class Asking:
         """Receive an answer."""
         self.found[key] = answer
         if self._watched:
-            _tell(self._watched.pop(key, ()), answer)
+            _deliver(self._watched.pop(key, ()), answer)
 
     def close(self) -> None:
         """Tell the other callers that no answer will come; otherwise they would wait forever."""
         for watchers in self._watched.values():
-            _tell(watchers, None)
+            _deliver(watchers, None)
 
 
 def _ordered(requests: Sequence[Keyed], affinity: Callable[[AnyRequest], str] | None) -> Iterable[Keyed]:
@@ -86,7 +92,7 @@ def _ordered(requests: Sequence[Keyed], affinity: Callable[[AnyRequest], str] | 
     return chain.from_iterable(groups.values())
 
 
-def _tell(watchers: Sequence[asyncio.Future[Found | None]], answer: Found | None) -> None:
+def _deliver(watchers: Sequence[asyncio.Future[Found | None]], answer: Found | None) -> None:
     for watcher in watchers:
         if not watcher.done():
             watcher.set_result(answer)
@@ -100,3 +106,23 @@ class Job(msgspec.Struct, eq=False):
     pending: list[Keyed]
     retries: int = 0
     polls: int = 0
+
+
+Failed = list[tuple[Keyed, ModelError]]
+
+
+class Call(msgspec.Struct, eq=False):
+    """A call that was answered, and is not yet committed."""
+
+    job: Job
+    held: Hold
+    answered: list[tuple[Keyed, AnyResponse]] = []
+    rows: list[NewExchange] = []
+    """The answers as they are stored."""
+    failed: Failed = []
+    rest: list[Keyed] = []
+    """What of the job is asked later: failures that may pass, requests that were not sent."""
+    again: int = 0
+    """Number of the failed requests that are asked again."""
+    wait: float = 0.0
+    """Seconds until they are."""

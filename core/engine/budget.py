@@ -169,9 +169,9 @@ class Budget:
         self._held, self._most = self._held.plus(held.expected, -1), self._most.plus(held.most, -1)
         self.spent = self.spent.plus(spent)
         if answered:
-            known = self._kinds.setdefault(kind, _Kind())
-            known.answered = known.answered.plus(spent._replace(requests=answered))
-            known.most = Spending(1, *map(max, known.most[1:], most[1:]))
+            earlier = self._kinds.setdefault(kind, _Kind())
+            earlier.answered = earlier.answered.plus(spent._replace(requests=answered))
+            earlier.most = Spending(1, *map(max, earlier.most[1:], most[1:]))
         self._settled.set()
 
     def _room(self, requests: int) -> int:
@@ -180,14 +180,14 @@ class Budget:
         return max(0, min(requests, self.caps.requests - self.spent.requests - self._held.requests))
 
     def _hold(self, kind: str, requests: int, guess: Callable[[], Spending]) -> Hold:
-        known = self._kinds.get(kind)
+        earlier = self._kinds.get(kind)
         if self.caps.tokens is None and self.caps.cost is None:
             return Hold(Spending(requests))
         guessed = guess().per_request(requests)
-        if known is None:
+        if earlier is None:
             return Hold(guessed, guessed)
-        most = (max(one, requests * two) for one, two in zip(guessed[1:], known.most[1:], strict=True))
-        return Hold(known.answered.per_request(requests), Spending(requests, *most))
+        most = (max(amount, requests * largest) for amount, largest in zip(guessed[1:], earlier.most[1:], strict=True))
+        return Hold(earlier.answered.per_request(requests), Spending(requests, *most))
 
     def _fits(self, held: Spending) -> bool:
         after = self.spent.plus(held)

@@ -62,8 +62,8 @@ class Calls:
         ]
 
     def _defect(self, what: str) -> PermanentError:
-        said = " ".join(what.split())[:300]
-        return PermanentError(f"the adapter {self._adapter.identity.adapter!r} {said}.", code="model.exception")
+        message = " ".join(what.split())[:300]
+        return PermanentError(f"the adapter {self._adapter.identity.adapter!r} {message}.", code="model.exception")
 
 
 def is_blank(answer: AnyResponse | ModelError) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from ..catalogue.prices import Prices
 from ..contracts.abilities import OPERATIONS
 from ..contracts.records import AnyRequest, AnyResponse, Drawing, Generation
 from .asking import Keyed
 from .budget import Budget, Hold, Spending
-from .counts import Counts, cached_tokens
+from .progress import Counts, cached_tokens
 from .tokens import RULE_OF_THUMB, Tokens, guess_cost
 
 MOST_TOKENS = 10_000_000
@@ -66,7 +67,7 @@ class Charges:
             self.counts.cost = (self.counts.cost or 0.0) + cost
         most = 0.0
         if self.budget is not None:
-            most = max((self._cost(one, 1, image) for one, image in zip(charged, images, strict=True)), default=0.0)
+            most = max(map(self._cost, charged, repeat(1), images), default=0.0)
         return Spending(len(given), tokens.total, cost), Spending(1, max((t.total for t in charged), default=0.0), most)
 
     def _cost(self, tokens: Tokens, requests: int, images: int) -> float:

@@ -13,9 +13,9 @@ from .asking import Keyed
 from .budget import Budget
 from .calls import Calls
 from .charging import Charges
-from .counts import Counts
 from .integrity.canary import DRAWS, QUESTIONS, Watch
 from .limiter import Limiter, Ticket
+from .progress import Counts
 from .retry import RetryPolicy
 from .stopping import Stopping
 
@@ -61,7 +61,7 @@ class Drawing:
         return await self._draw(requests)
 
     async def _draw(self, requests: Sequence[Generate]) -> list[AnyResponse | ModelError]:
-        keyed = [self.key(one) for one in requests]
+        keyed = [self.key(request) for request in requests]
         parts = [keyed[start : start + self.size] for start in range(0, len(keyed), self.size)]
         drawn = await asyncio.gather(*(self._draw_together(part) for part in parts), return_exceptions=True)
         answers: list[AnyResponse | ModelError] = []
@@ -76,20 +76,20 @@ class Drawing:
         answers: dict[bytes, AnyResponse | ModelError] = {}
         pending = asked
         for retries in count():
-            held = await self.charges.reserve(pending)
-            sent, rest = pending[: held.requests], pending[held.requests :]
+            hold = await self.charges.reserve(pending)
+            sent, unsent = pending[: hold.requests], pending[hold.requests :]
             drawn, _ = await self.calls.ask(sent, await self.enter(len(sent)))
-            given = [(k, a) for k, a in zip(sent, drawn, strict=True) if not isinstance(a, ModelError)]
-            self.charges.pay(Generate, held, given)
+            answered = [(k, a) for k, a in zip(sent, drawn, strict=True) if not isinstance(a, ModelError)]
+            self.charges.pay(Generate, hold, answered)
             self.counts.canary += len(sent)
-            for _, answer in given:
+            for _, answer in answered:
                 self.counts.use(answer)
             answers |= {keyed.key: answer for keyed, answer in zip(sent, drawn, strict=True)}
             failed = [(k, a) for k, a in zip(sent, drawn, strict=True) if isinstance(a, ModelError)]
             again = [(k, a) for k, a in failed if self.policy.again(a, retries) and not self.gate.down]
             if again:
                 await asyncio.sleep(self.wait([error for _, error in again], retries))
-            pending = [keyed for keyed, _ in again] + rest
+            pending = [keyed for keyed, _ in again] + unsent
             if not pending:
                 break
         return [answers[keyed.key] for keyed in asked]

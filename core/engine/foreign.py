@@ -34,7 +34,7 @@ class ForeignRun(NamedTuple):
 
 def wants_of_study(catalogue: Catalogue, study: Study, models: Iterable[str] = ()) -> list[Want]:
     """Return what needs trust of a recorded study, if somebody else named its models and files."""
-    judge = Judge(Path.cwd(), catalogue.plugins, catalogue.registry.models)
+    judge = Judge(Path.cwd(), catalogue.plugins, catalogue.registry)
     wants = [
         Want(effect.kind, "model", name, effect.sentence)
         for name in dict.fromkeys((*study.roles.values(), *models))

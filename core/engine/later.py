@@ -20,10 +20,10 @@ from ..contracts.canonical import encode, identity_digest
 from ..store import Found, Store, get_run
 from ..workers.remote import open_adapters
 from .asking import Keyed
-from .counts import Counts
 from .ledger import Ledger
 from .limiter import Limiters
 from .observations import TRIALS, gather_observations
+from .progress import Counts
 from .scheduler import Scheduler
 
 Came = list[tuple[float, int]]
@@ -48,7 +48,7 @@ class Grown(msgspec.Struct, frozen=True):
     """Its trials."""
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _StageState(msgspec.Struct, frozen=True):
     """The trials of a stage that follow from the answers so far, and their answers."""
 
     stage: Stage
@@ -64,19 +64,19 @@ class _Known(msgspec.Struct, frozen=True):
         """Return how many trials have an answer."""
         return sum(key in self.found for key in self.keys)
 
-    def halved(self) -> _Known:
+    def halved(self) -> _StageState:
         """Return it as if every second answer had not come."""
         return msgspec.structs.replace(self, found=dict(list(self.found.items())[::2]))
 
     def frame(self, store: Store) -> pl.DataFrame:
         """Return the observations."""
-        found = [self.found.get(key) for key in self.keys]
+        answers = [self.found.get(key) for key in self.keys]
         part = {
             "trial": [trial.id for trial in self.trials],
             "factors": [encode(trial.factors).decode() for trial in self.trials],
             "key": list(self.keys),
-            "status": [None if one is None else one.status for one in found],
-            "response": [None if one is None else self.responses[one.exchange_id] for one in found],
+            "status": [None if answer is None else answer.status for answer in answers],
+            "response": [None if answer is None else self.responses[answer.exchange_id] for answer in answers],
         }
         return gather_observations(self.stage, [pl.DataFrame(part, schema=TRIALS)], {}, store.blob)
 
@@ -122,7 +122,7 @@ async def time_stages(
 class _Work:
     def __init__(self, store: Store, ledger: Ledger, limiters: Limiters, most: int) -> None:
         self.store, self.ledger, self.limiters, self.most = store, ledger, limiters, most
-        self.known: dict[str, _Known] = {}
+        self.states: dict[str, _StageState] = {}
         self.frames: dict[str, pl.DataFrame] = {}
         self.grown: list[Grown] = []
 
@@ -141,8 +141,8 @@ class _Work:
         earlier = _Earlier(self.frames)
         trials = list(stage.trials(earlier))
         keyed = [scheduler.key(trial.request) for trial in trials]
-        found = await self.ledger.find([one.key for one in keyed])
-        missing = list({one.key: one for one in keyed if one.key not in found}.values())
+        stored = await self.ledger.find([request.key for request in keyed])
+        missing = list({request.key: request for request in keyed if request.key not in stored}.values())
         driver = self._driver(earlier.read)
         left, total = await self._grow(stage, scheduler, driver, len(missing), len(trials))
         asked = 0
@@ -150,12 +150,12 @@ class _Work:
             if missing and measured is None:
                 clock.begin()
                 answers = await scheduler.settle(_spread(missing, self.most))
-                found, asked = found | answers, len(answers)
+                stored, asked = stored | answers, len(answers)
         finally:
             await scheduler.aclose()
-        responses = await self.ledger.responses({one.exchange_id for one in found.values()})
-        known = _Known(stage, trials, [one.key for one in keyed], found, responses, total)
-        self.known[stage.name], self.frames[stage.name] = known, known.frame(self.store)
+        responses = await self.ledger.responses({request.exchange_id for request in stored.values()})
+        state = _StageState(stage, trials, [request.key for request in keyed], stored, responses, total)
+        self.states[stage.name], self.frames[stage.name] = state, state.frame(self.store)
         self.grown.append(
             Grown(
                 stage=stage.name,
@@ -168,13 +168,13 @@ class _Work:
             )
         )
 
-    def _driver(self, read: Iterable[str]) -> _Known | None:
+    def _driver(self, read: Iterable[str]) -> _StageState | None:
         """Return the earlier stage of which the smallest share is answered, of those that were read; None: all is."""
-        cut = [known for name in read if (known := self.known[name]).seen < known.total]
-        return max(cut, key=lambda known: known.total / max(1, known.seen), default=None)
+        cut = [state for name in read if (state := self.states[name]).seen < state.total]
+        return max(cut, key=lambda state: state.total / max(1, state.seen), default=None)
 
     async def _grow(
-        self, stage: Stage, scheduler: Scheduler, driver: _Known | None, missing: int, trials: int
+        self, stage: Stage, scheduler: Scheduler, driver: _StageState | None, missing: int, trials: int
     ) -> tuple[float | None, float]:
         """Return the requests without an answer and the trials that a stage has with all answers of earlier ones."""
         if driver is None:

@@ -89,10 +89,10 @@ class Ledger:
         if not rows:
             return {}
         anew = {row.key: self._anew[row.key] for row in rows if row.key in self._anew} if self._anew else {}
-        found = await self._run(self.store.add_exchanges, rows, anew=anew)
+        stored = await self._run(self.store.add_exchanges, rows, anew=anew)
         for key in anew:
             del self._anew[key]
-        return found
+        return stored
 
     async def fail(self, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""

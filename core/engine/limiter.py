@@ -2,7 +2,7 @@
 
 An endpoint that never answers 429 (too many requests) is limited only by its concurrency; the first 429 sets a rate
 (`pace.py`). Calls that were sent before a decrease of the rate do not decrease it again. A waiting call holds no slot;
-calls wait in a queue, in which only the first one sleeps. While the endpoint is down (`outage.py`), one call at a time
+calls wait in a queue, in which only the first one sleeps. While the endpoint is down (`Outage`), one call at a time
 probes it. No wait is longer than a setting; an endpoint that asks for more a second time, or is down for longer, stops
 the run (`halt`).
 """
@@ -23,7 +23,7 @@ import msgspec
 from ..contracts.adapter import Limits, ModelAdapter, Room, Services
 from ..contracts.errors import HaltedError, ModelError, RateLimitError, TransientError
 from ..store import Store
-from .outage import Outage
+from .ending import DOWN, LONG_WAIT, ONLY_LIMITED, UNAVAILABLE
 from .pace import Pace
 from .retry import LONGEST_SECONDS
 
@@ -32,6 +32,11 @@ FIRST_WINDOW = 8
 """Calls in flight before the first answer of an endpoint; doubled each round, up to its concurrency."""
 SILENT_SECONDS = 30.0
 """Seconds after which an endpoint that never answered counts as unavailable."""
+
+FAILED_CALLS = 8
+"""Failed calls in a row, none of them answered, after which an endpoint counts as down."""
+FIRST_SECONDS, MOST_SECONDS = 0.5, 30.0
+"""Seconds before the first probe, and at most; each wait is twice as long as the one before."""
 
 
 class Ticket(NamedTuple):
@@ -54,6 +59,52 @@ class Paced:
     rate: float | None = None
     """Last rate in requests per second; None if no limit was met."""
     most_in_flight: int = 0
+
+
+class Outage:
+    """The present outage of one endpoint, if any: one call at a time probes it, and all others wait.
+
+    Without this, every request would find the outage by itself: 64 calls in flight would each be sent again and again.
+    An endpoint that answers nothing but 429 is not down, but does not answer either.
+    """
+
+    def __init__(self) -> None:
+        self._failed = self._probes = 0
+        self._since: float | None = None
+        self._last = -math.inf
+        self._refused, self._refused_since = 0, math.inf
+
+    @property
+    def open(self) -> bool:
+        """Return whether the endpoint is down."""
+        return self._probes > 0
+
+    def lasted(self, now: float) -> float:
+        """Return the seconds since the first of the failed calls; 0 if the endpoint is not down."""
+        return now - self._since if self.open and self._since is not None else 0.0
+
+    def learn(self, now: float, sent: float, *, failed: bool) -> float:
+        """Record a call that was sent at `sent`, and return the seconds to wait before the next one."""
+        if not failed:
+            self._failed = self._probes = 0
+            self._since = None
+            return 0.0
+        self._since = now if self._since is None else self._since
+        self._failed += 1
+        # Calls that were sent before the last wait began say nothing about the endpoint after it.
+        if self._failed < FAILED_CALLS or sent < self._last:
+            return 0.0
+        wait = min(MOST_SECONDS, FIRST_SECONDS * 2.0**self._probes)
+        self._probes, self._last = self._probes + 1, now
+        return wait
+
+    def refuse(self, now: float, *, limited: bool) -> float:
+        """Record whether a call was answered 429, and return for how many seconds nothing else was answered."""
+        if not limited:
+            self._refused, self._refused_since = 0, math.inf
+            return 0.0
+        self._refused, self._refused_since = self._refused + 1, min(now, self._refused_since)
+        return now - self._refused_since if self._refused >= FAILED_CALLS else 0.0
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -181,17 +232,11 @@ class Limiter:
             self._pace.pause(now, min(seconds, self._longest))
         allowed = self._longest if self._answered else min(SILENT_SECONDS, self._longest)
         if down and self._outage.lasted(now) >= allowed:
-            lasted = f"the endpoint has not answered for {self._outage.lasted(now):,.0f} s."
-            mend = f"The last failure: {failed[-1]} Resume the run when it answers again."
-            code = "endpoint.down" if self._answered else "model.silent"
-            self.halt = HaltedError(f"{lasted} {mend}", code=code)
+            stop = DOWN if self._answered else UNAVAILABLE
+            self.halt = stop.error(seconds=self._outage.lasted(now), failure=failed[-1])
         limited = bool(failed) and all(isinstance(error, RateLimitError) for error in failed)
         if (seconds := self._outage.refuse(now, limited=limited)) >= self._longest and self.halt is None:
-            self.halt = HaltedError(
-                f"the endpoint has answered nothing but 429 (too many requests) for {seconds:,.0f} s. The last one: "
-                f"{failed[-1]} Resume the run later, or allow a longer wait (--max-wait).",
-                code="endpoint.limited",
-            )
+            self.halt = ONLY_LIMITED.error(seconds=seconds, failure=failed[-1])
 
     def _pause(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
         """Wait as long as the endpoint asks for, with a 429 or while it is down."""
@@ -212,11 +257,7 @@ class Limiter:
         if self._overlong is None:
             self._overlong = now + self._longest
         elif sent >= self._overlong:
-            self.halt = HaltedError(
-                f"the endpoint asks to wait {seconds:,.0f} s, after a wait of {self._longest:,.0f} s at its request. "
-                "Resume the run later, or allow a longer wait (--max-wait).",
-                code="endpoint.wait",
-            )
+            self.halt = LONG_WAIT.error(seconds=seconds, longest=self._longest)
         return self._longest
 
     def hear(self, room: Room) -> None:

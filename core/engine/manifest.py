@@ -311,8 +311,8 @@ def drawn_alike(store: Store, name: str, identity: Identity) -> str:
         if row.name == name or not _REPEATED.search(row.manifest):
             continue
         manifest = manifest_of(row)
-        roles = [role for role, own in manifest.identities.items() if identity_digest(own) == digest]
-        if roles and any(found.repeated for found in manifest.integrity.values()):
+        roles = [role for role, asked in manifest.identities.items() if identity_digest(asked) == digest]
+        if roles and any(integrity.repeated for integrity in manifest.integrity.values()):
             return f"answers of the run {row.name}, whose canary gave one answer"
     return ""
 
@@ -339,5 +339,5 @@ def _known(key: str, before: StageRecord, now: StageRecord) -> float | None:
     parts = [part.counts.get(key) for part in spent]
     if not parts:
         return now.counts.get(key)
-    known = [count for count in parts if count is not None]
-    return sum(known) if len(known) == len(parts) else None
+    counts = [count for count in parts if count is not None]
+    return sum(counts) if len(counts) == len(parts) else None

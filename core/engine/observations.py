@@ -106,8 +106,8 @@ def reasoning_in(responses: pl.Series) -> pl.Series:
 
     Models of the kind of Qwen3 write an empty pair when they are told not to think.
     """
-    told = responses.str.json_path_match(f"$.{REASONING}")
-    return told.set(told.str.contains(_NO_THOUGHT), None)
+    reasoning = responses.str.json_path_match(f"$.{REASONING}")
+    return reasoning.set(reasoning.str.contains(_NO_THOUGHT), None)
 
 
 def observe_stage(store: Store, run: int, stage: Stage, *, unfinished: bool = False) -> pl.DataFrame:
@@ -152,10 +152,10 @@ def spill_stage(
     reviewed = type(stage).review is not Stage.review
     if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
         return gather_observations(stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning)
-    whole = Spilled(_observed(stage, trials, failures, earlier, reasoning=reasoning))
-    if _is_added(stage, whole.schema) and not _repeats(whole):
-        whole.without(PROMPT_KEY)
-    return whole
+    spilled = Spilled(_observed(stage, trials, failures, earlier, reasoning=reasoning))
+    if _is_added(stage, spilled.schema) and not _repeats(spilled):
+        spilled.without(PROMPT_KEY)
+    return spilled
 
 
 def were_asked(trials: pl.DataFrame, failures: Mapping[bytes, str]) -> pl.Series:
@@ -183,8 +183,8 @@ def _tallied(trials: Iterable[pl.DataFrame], tally: Tally) -> Iterator[pl.DataFr
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:
-    known = pl.Series(FIRST, [earlier.get(key) for key in frame["key"]], dtype=pl.String)
-    return frame.with_columns(known.fill_null(frame["status"]))
+    first = pl.Series(FIRST, [earlier.get(key) for key in frame["key"]], dtype=pl.String)
+    return frame.with_columns(first.fill_null(frame["status"]))
 
 
 def stack(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -217,9 +217,9 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
     # An answer that was given at last has no reason, though a call for it failed before.
     missing = trials["status"].is_null()
     reasons = [failures.get(key) for key in trials["key"].filter(missing)]
-    known = pl.Series("reason", [None], dtype=pl.String).new_from_index(0, trials.height)
-    known = known.scatter(missing.arg_true(), reasons) if reasons else known
-    frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), known)
+    why = pl.Series("reason", [None], dtype=pl.String).new_from_index(0, trials.height)
+    why = why.scatter(missing.arg_true(), reasons) if reasons else why
+    frame = factors.with_columns(trials["trial"], trials["key"], trials["status"].fill_null("failed"), why)
     rows, readable = frame.with_row_index("_row"), frame["status"] == "ok"
     outcomes = _read(stage, factors.filter(readable), trials.filter(readable)["response"])
     read = rows.filter(readable).select("_row").hstack(outcomes)
@@ -261,13 +261,13 @@ def _read(stage: Stage, factors: pl.DataFrame, responses: pl.Series) -> pl.DataF
 
 def _read_refused(stage: Stage, rows: pl.DataFrame, factors: pl.DataFrame, responses: pl.Series) -> pl.DataFrame:
     """Return `_row` and the outcomes of those refused answers that can be read."""
-    found: list[dict[str, Scalar]] = []
+    outcomes: list[dict[str, Scalar]] = []
     for row, cell, response in zip(rows["_row"], factors.iter_rows(named=True), responses, strict=True):
-        given = msgspec.structs.replace(decode_response(response), status="refused")
-        outcome = read_answer(stage, cell, given)
+        reply = msgspec.structs.replace(decode_response(response), status="refused")
+        outcome = read_answer(stage, cell, reply)
         if outcome is not None and not isinstance(outcome, Unreadable):
-            found.append({"_row": row, **outcome, "_unreadable": None})
-    return _table(found, ["_row", *stage.outcomes, "_unreadable"]).with_columns(pl.col("_row").cast(pl.UInt32))
+            outcomes.append({"_row": row, **outcome, "_unreadable": None})
+    return _table(outcomes, ["_row", *stage.outcomes, "_unreadable"]).with_columns(pl.col("_row").cast(pl.UInt32))
 
 
 def _table(rows: list[dict[str, Scalar]], columns: list[str]) -> pl.DataFrame:

@@ -123,17 +123,17 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
 
 def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store | None) -> StagePlan:
     model = study.roles.get(stage.role)
-    known = catalogue.adapter(model).identity if model is not None and store is not None else None
+    identity = catalogue.adapter(model).identity if model is not None and store is not None else None
     prices = catalogue.registry.model(model).prices if model is not None else Prices()
-    rates = learn(store, known, stage.operation) if store is not None and known is not None else RULE_OF_THUMB
+    rates = learn(store, identity, stage.operation) if store is not None and identity is not None else RULE_OF_THUMB
     if model is not None and not rates.learned_from:
         rates = rates._replace(room=int(getattr(catalogue.options_of(model), "answer_room", 0) or 0))
     tally = _Tally(rates, prices)
-    _count(stage, identity_digest(known) if known is not None else None, store, tally)
+    _count(stage, identity_digest(identity) if identity is not None else None, store, tally)
     ensure_asked(study, stage, tally.trials)
     canary = _canary(catalogue, model, tally)
-    own = study.options.get("data") is not None
-    published = [value for value in study.published if value.measure == f"{stage.counting.unit}s" and not own]
+    replaced = study.options.get("data") is not None
+    published = [value for value in study.published if value.measure == f"{stage.counting.unit}s" and not replaced]
     return StagePlan(
         stage=stage.name,
         role=stage.role,
@@ -141,7 +141,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         unit=stage.counting.unit,
         trials=tally.trials,
         units=tally.trials // stage.counting.trials,
-        cached=tally.cached if known is not None else None,
+        cached=tally.cached if identity is not None else None,
         cells=tuple(_cells(stage, tally.cells, published)),
         coarser=tuple(_coarser(stage, tally.cells, published)),
         published_total=sum(value.value for value in published if value.group) or None,
@@ -181,9 +181,9 @@ def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Ta
     for part in batched(groups, PART):
         tally.see(part, stage.counting.by)
         keyed = [(request_key(identity or b"", encode(trial.request)), trial, times) for trial, times in part]
-        found = looked_up.find({key for key, *_ in keyed}) if looked_up is not None else {}
+        stored = looked_up.find({key for key, *_ in keyed}) if looked_up is not None else {}
         for key, trial, times in keyed:
-            if key in found:
+            if key in stored:
                 tally.cached += times
             elif key not in seen:
                 seen.add(key)

@@ -47,22 +47,22 @@ def read_answer(
     behind = behind_refusal(response.text)
     if not behind or (stage.rules.prose and len(behind.split()) > ALONE):
         return None
-    whole, rest, mere = (
+    complete, remainder, mere = (
         stage.read(factors, msgspec.structs.replace(response, text=text)) for text in (response.text, behind, REFUSAL)
     )
-    unread = isinstance(whole, Unreadable) or isinstance(rest, Unreadable) or not isinstance(mere, Unreadable)
-    return None if unread else whole
+    unread = isinstance(complete, Unreadable) or isinstance(remainder, Unreadable) or not isinstance(mere, Unreadable)
+    return None if unread else complete
 
 
 def outcomes_of(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> frozenset[Outcome]:
     """Return the outcomes of a response for which it may be asked anew; none for an answer that is read."""
-    found = read_answer(stage, factors, response)
-    if found is None:
+    outcome = read_answer(stage, factors, response)
+    if outcome is None:
         return frozenset({"refused" if response.status == "refused" else "filtered"})
     empty: frozenset[Outcome] = frozenset()
     if response.status == "ok" and isinstance(response, Generation) and not response.text.strip():
         empty = frozenset({"empty"})
-    return empty | {"unreadable"} if isinstance(found, Unreadable) else empty
+    return empty | {"unreadable"} if isinstance(outcome, Unreadable) else empty
 
 
 def behind_refusal(text: str) -> str:
@@ -70,7 +70,7 @@ def behind_refusal(text: str) -> str:
     start, end = text.find("{"), text.rfind("}") + 1
     parts = (text[:start], text[start:end], text[end:]) if 0 <= start < end else (text, "", "")
     before, after = (
-        "\n".join(one for one in _SENTENCES.split(part) if not _DECLINES.search(one.translate(_MARKS)))
+        "\n".join(sentence for sentence in _SENTENCES.split(part) if not _DECLINES.search(sentence.translate(_MARKS)))
         for part in (parts[0], parts[2])
     )
     return f"{before}{parts[1]}{after}".strip()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 
-from ..contracts.errors import ModelError, RetryDecision
+from ..contracts.errors import HaltedError, ModelError, RetryDecision
+from .ending import PROVIDER_FAILING
 
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 LONGEST_SECONDS = 900.0
 """Default of the longest wait that an endpoint may ask for."""
 RETRIED = frozenset({RetryDecision.RATE_LIMIT, RetryDecision.TRANSIENT})
@@ -38,3 +44,29 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
             return min(self.longest_seconds, max(named))
         longest = min(self.longest_seconds, self.cap_seconds)
         return min(longest, self.base_seconds * 2.0**retries) * random.uniform(0.5, 1.0)
+
+
+async def patiently(call: Callable[[], Awaitable[T]], policy: RetryPolicy, what: str) -> T:
+    """Return what a harmless call about a batch gives, repeated while its failure may pass.
+
+    Raises:
+        ModelError: a failure that does not pass.
+        HaltedError: it did not pass.
+    """
+    retries = 0
+    while True:
+        try:
+            return await call()
+        except ModelError as error:
+            if not policy.again(error, retries):
+                raise given_up(error, what) from None
+            LOG.info("%s: retry %d after %s", what, retries + 1, error)
+            await asyncio.sleep(policy.wait([error], retries))
+        retries += 1
+
+
+def given_up(error: ModelError, what: str) -> ModelError | HaltedError:
+    """Return the error that ends a run because a call about a batch failed."""
+    if error.code.startswith("batch.") or type(error).__name__ == "AuthenticationError":
+        return error
+    return PROVIDER_FAILING.error(action=what, failure=error)

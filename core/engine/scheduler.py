@@ -13,31 +13,29 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
-
-import msgspec
+from typing import Literal, NamedTuple
 
 from ..catalogue.prices import Prices
 from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, affinity
 from ..contracts.canonical import encode, encode_response, request_key
-from ..contracts.errors import DataError, HaltedError, ModelError, PermanentError
+from ..contracts.errors import DataError, ModelError, PermanentError
 from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Failure, Found, NewExchange
 from ..store.batches import Batches
-from .asking import Asking, Job, Keyed
+from .asking import Asking, Call, Failed, Job, Keyed
 from .budget import Budget, Hold, Spending
 from .calls import Calls
 from .charging import Charges
 from .commits import Commits
-from .counts import Counts
 from .drawing import Drawing
+from .ending import BATCH_HOLDS
 from .integrity.replies import Inspector
 from .ledger import Ledger
 from .limiter import Limiter, Ticket
+from .progress import Counts
 from .retry import RetryPolicy
-from .stopping import Stopping
-from .wall import Wall
+from .stopping import FailureDetector, Stopping
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.02
@@ -45,24 +43,15 @@ POLL_SECONDS = 0.02
 SHOWN_SECONDS = 10.0
 """Shortest wait that is shown."""
 Mode = Literal["use", "replay", "refresh"]
-Failed = list[tuple[Keyed, ModelError]]
 
 
-class Call(msgspec.Struct, eq=False):
-    """A call that was answered, and is not yet committed."""
+class LookUp(NamedTuple):
+    """What the store has of some requests."""
 
-    job: Job
-    held: Hold
-    answered: list[tuple[Keyed, AnyResponse]] = []
-    rows: list[NewExchange] = []
-    """The answers as they are stored."""
-    failed: Failed = []
-    rest: list[Keyed] = []
-    """What of the job is asked later: failures that may pass, requests that were not sent."""
-    again: int = 0
-    """Number of the failed requests that are asked again."""
-    wait: float = 0.0
-    """Seconds until they are."""
+    answers: dict[bytes, Found]
+    missing: dict[bytes, Keyed]
+    anew: Mapping[bytes, str] | None
+    """By key, the outcome for which a stored answer is not wanted; None where any answer counts."""
 
 
 @dataclass
@@ -84,7 +73,7 @@ class Scheduler:
     budget: Budget | None = None
     """The budget of all stages of the run together."""
     prices: Prices = field(default_factory=Prices)
-    wall: Wall | None = None
+    detector: FailureDetector | None = None
     """Stops the stage if all its requests meet the same fault; None: it never stops for that."""
     fresh: dict[int, AnyResponse] | None = None
     """New answers by exchange; the reader removes them. None: there is no reader."""
@@ -105,7 +94,7 @@ class Scheduler:
         self._queue: deque[Iterator[Job]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
         self._flying = 0
-        self._stopping = Stopping(self._gate, self.wall)
+        self._stopping = Stopping(self._gate, self.detector)
         self._drawing = Drawing(
             self.adapter.limits.batch_items, self.key, self._calls, self._charges, self.budget, self.counts,
             self._gate, self.policy, self._stopping, self._enter, self._wait,
@@ -127,30 +116,34 @@ class Scheduler:
             AuthenticationError: the model refuses the key or account.
             HaltedError: all requests meet the same fault.
         """
-        wanted = {keyed.key: keyed for keyed in requests}
-        if self.mode == "refresh":
-            anew = dict.fromkeys(wanted, "")
-        found = await self.ledger.find(list(wanted), None if anew is None else self.since)
-        self._count_cached(found)
-        missing = {key: keyed for key, keyed in wanted.items() if key not in found}
+        answers, missing, anew = await self.look_up(requests, anew)
+        self._count_cached(answers)
         if self.mode == "replay":
             self.counts.missed += len(missing)
-            return found
+            return answers
         before = {} if anew is None else await self.ledger.generations(missing)
         # From here to the entry of its keys in the table, a caller does not wait: no two ask one key.
         shared = {key: self._flights[key].watch(key) for key in missing if key in self._flights}
-        own = [keyed for key, keyed in missing.items() if key not in shared]
+        asked = [keyed for key, keyed in missing.items() if key not in shared]
         if anew is not None:
-            self.ledger.renew({keyed.key: anew[keyed.key] for keyed in own})
-            self.generations |= {keyed.request: before[keyed.key] for keyed in own if keyed.key in before}
-        await self._ask(own, found)
+            self.ledger.renew({keyed.key: anew[keyed.key] for keyed in asked})
+            self.generations |= {keyed.request: before[keyed.key] for keyed in asked if keyed.key in before}
+        await self._ask(asked, answers)
         if self.generations:
-            for keyed in own:
+            for keyed in asked:
                 self.generations.pop(keyed.request, None)
         for key, flight in shared.items():
             if (answer := await flight) is not None:
-                found[key] = answer
-        return found
+                answers[key] = answer
+        return answers
+
+    async def look_up(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> LookUp:
+        """Return the stored answers to requests, and the requests without one; nothing is asked."""
+        wanted = {keyed.key: keyed for keyed in requests}
+        if self.mode == "refresh":
+            anew = dict.fromkeys(wanted, "")
+        answers = await self.ledger.find(list(wanted), None if anew is None else self.since)
+        return LookUp(answers, {key: keyed for key, keyed in wanted.items() if key not in answers}, anew)
 
     async def aclose(self) -> None:
         """Commit the answers that were received."""
@@ -223,17 +216,17 @@ class Scheduler:
             await stopping.raise_reason()
         if self._commits.full:
             await self._commits.room()
-        asked, rest = (job.pending, []) if self._holds(job) else await self._claim(job)
+        asked, later = (job.pending, []) if self._holds(job) else await self._claim(job)
         if not asked:
-            await self._stop_if_batched(job, rest)
+            await self._stop_if_batched(job, later)
             job.polls += 1
-            self._go_on(job, rest, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
+            self._go_on(job, later, POLL_SECONDS * min(2.0 ** (job.polls - 1), 16.0))
             return
         if self.inspector is not None and self.inspector.wants_canary(asked[0].request):
             await self.try_canary(asked)
-        held = Hold(Spending(len(asked))) if self.budget is None else await self._charges.reserve(asked)
-        if held.requests < len(asked):
-            asked, rest = asked[: held.requests], asked[held.requests :] + rest
+        hold = Hold(Spending(len(asked))) if self.budget is None else await self._charges.reserve(asked)
+        if hold.requests < len(asked):
+            asked, later = asked[: hold.requests], asked[hold.requests :] + later
         ticket = gate.try_enter(len(asked)) if stopping.reason is None else None
         if ticket is None:
             ticket = await self._enter(len(asked))
@@ -246,9 +239,9 @@ class Scheduler:
             raise
         finally:
             self._flying -= 1
-        call = self._receive(job, held, asked, answers, latency)
-        call.rest.extend(rest)
-        self._commits.put(call, soon=bool(call.failed or rest or not self._flying))
+        call = self._receive(job, hold, asked, answers, latency)
+        call.rest.extend(later)
+        self._commits.put(call, soon=bool(call.failed or later or not self._flying))
 
     async def try_canary(self, asked: Sequence[Keyed]) -> None:
         """Ask the canary before the first request that samples; stop if its draws are alike.
@@ -281,18 +274,15 @@ class Scheduler:
             call.answered.append((keyed, answer))
             if self.inspector is not None:
                 self.inspector.look(keyed.key, keyed.request, answer)
-            if self.wall is not None:
-                self.wall.answered(keyed.key, keyed.request, answer)
-        if call.answered:
-            self._stopping.answered()
+        self._stopping.answered(call.answered)
         if call.failed:
             again = [(keyed, error) for keyed, error in call.failed if self.policy.again(error, job.retries)]
-            kept = {keyed.key for keyed, _ in again}
-            self._stopping.failed([(keyed, error) for keyed, error in call.failed if keyed.key not in kept])
+            retried = {keyed.key for keyed, _ in again}
+            self._stopping.failed([(keyed, error) for keyed, error in call.failed if keyed.key not in retried])
             call.rest, call.again = [keyed for keyed, _ in again], len(again)
             call.wait = self._wait([error for _, error in again], job.retries) if again else 0.0
         # An outage is not the fault of the request that met it; the limiter ends the run if it lasts.
-        job.retries, job.polls = job.retries + (self.wall is None or not self._gate.down), 0
+        job.retries, job.polls = job.retries + (self.detector is None or not self._gate.down), 0
         return call
 
     def _holds(self, job: Job) -> bool:
@@ -313,10 +303,9 @@ class Scheduler:
         """Stop where a batch holds what is missing: whoever waits for it waits for hours."""
         if not theirs or job.polls % 16:
             return
-        held = await self.ledger.do(Batches(self.ledger.store).described, [keyed.key for keyed in theirs])
-        if held:
-            what = "To use its answers, run with --batch, or resume that run; to ask without it, cancel it with"
-            self._stopping.refuse(HaltedError(f"{held} {what} prejudge cache batches --cancel.", code="batch.holds"))
+        holders = await self.ledger.do(Batches(self.ledger.store).described, [keyed.key for keyed in theirs])
+        if holders:
+            self._stopping.refuse(BATCH_HOLDS.error(holders=holders))
 
     async def _enter(self, requests: int) -> Ticket:
         """Wait for the limiter, and return its ticket; raise if there is a reason to ask no more."""
@@ -334,9 +323,9 @@ class Scheduler:
         self.counts.add(answer for call in calls for _, answer in call.answered)
         for call in calls:
             for keyed, answer in call.answered:
-                call.job.asking.land(keyed.key, found := stored[keyed.key])
-                if self.fresh is not None and found.new:
-                    self.fresh[found.exchange_id] = answer
+                call.job.asking.land(keyed.key, exchange := stored[keyed.key])
+                if self.fresh is not None and exchange.new:
+                    self.fresh[exchange.exchange_id] = answer
             self._charges.pay(type(call.job.batch[0].request), call.held, call.answered)
             self.counts.failed += len(call.failed) - call.again
             self.counts.retried += call.again

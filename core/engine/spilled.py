@@ -53,8 +53,8 @@ class Frames(Mapping[str, pl.DataFrame]):
         self._kept = dict(kept)
 
     def __getitem__(self, stage: str) -> pl.DataFrame:
-        found = self._kept[stage]
-        return found.lazy().collect() if isinstance(found, Spilled) else found
+        frame = self._kept[stage]
+        return frame.lazy().collect() if isinstance(frame, Spilled) else frame
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kept)
@@ -81,8 +81,8 @@ class Frames(Mapping[str, pl.DataFrame]):
 
     def parts(self, stage: str) -> Iterator[pl.DataFrame]:
         """Yield the rows, a limited number at a time."""
-        found = self._kept[stage]
-        return found.parts() if isinstance(found, Spilled) else found.iter_slices(PART)
+        frame = self._kept[stage]
+        return frame.parts() if isinstance(frame, Spilled) else frame.iter_slices(PART)
 
 
 def folder_of(owner: object, prefix: str) -> Path:
@@ -105,19 +105,19 @@ def shared_schema(schemas: Iterable[pl.Schema]) -> pl.Schema:
 
 def fitted(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     """Return a frame with these columns; those that it lacks are null."""
-    there = frame.schema
+    present = frame.schema
     return frame.select(
-        (pl.col(name) if name in there else pl.lit(None)).cast(kind).alias(name) for name, kind in schema.items()
+        (pl.col(name) if name in present else pl.lit(None)).cast(kind).alias(name) for name, kind in schema.items()
     )
 
 
 def _full(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Put small frames together, up to the size of a part."""
-    held: list[pl.DataFrame] = []
+    waiting: list[pl.DataFrame] = []
     for frame in frames:
-        if held and sum(one.height for one in held) + frame.height > PART:
-            yield pl.concat(held, how="diagonal_relaxed")
-            held = []
-        held.append(frame)
-    if held:
-        yield pl.concat(held, how="diagonal_relaxed")
+        if waiting and sum(part.height for part in waiting) + frame.height > PART:
+            yield pl.concat(waiting, how="diagonal_relaxed")
+            waiting = []
+        waiting.append(frame)
+    if waiting:
+        yield pl.concat(waiting, how="diagonal_relaxed")

@@ -18,10 +18,10 @@ from ..catalogue.study import Catalogue, Study
 from ..contracts.errors import BudgetError
 from ..store import Store
 from .budget import Caps
-from .counts import Counts
 from .integrity.canary import QUESTIONS
 from .later import Came, Clock, Grown, time_stages
 from .plan import StagePlan
+from .progress import Counts
 from .runs import RunOptions, execute
 
 FIRST = 48
@@ -79,12 +79,12 @@ class Timed(msgspec.Struct, frozen=True):
             yield "Time: nothing is left to ask."
             return
         yield from (part.words for part in self.parts)
-        known = [part.seconds for part in self.parts if part.seconds is not None]
-        if not known:
+        durations = [part.seconds for part in self.parts if part.seconds is not None]
+        if not durations:
             yield f"Look at the run: prejudge resume {self.run}"
         elif len(self.parts) > 1:
             others = ", ".join(part.grown.stage for part in self.parts if part.seconds is None)
-            yield f"In all about {duration(sum(known))}{f', without stage {others}' if others else ''}."
+            yield f"In all about {duration(sum(durations))}{f', without stage {others}' if others else ''}."
 
 
 class _Stages:
@@ -137,7 +137,7 @@ async def time_first(
         remote = catalogue.adapter(study.roles[stage.role]).endpoint is not None
         asked = came[-1][1] if came else 0
         grown = [Grown(stage=stage.stage, left=max(0, stage.requests - asked), came=came, remote=remote)]
-    return Timed(clock.run, whole=False, parts=tuple(part_of(one) for one in grown))
+    return Timed(clock.run, whole=False, parts=tuple(part_of(growth) for growth in grown))
 
 
 def part_of(grown: Grown) -> Part:
@@ -146,8 +146,8 @@ def part_of(grown: Grown) -> Part:
         return Part(grown)
     (start, few), (end, asked) = grown.came[0], grown.came[-1]
     # Where all came at once nothing tells the loading from the asking.
-    apart = not grown.remote and asked > few and end > start
-    rate = (asked - few) / (end - start) if apart else asked / max(end, 1e-9)
+    separable = not grown.remote and asked > few and end > start
+    rate = (asked - few) / (end - start) if separable else asked / max(end, 1e-9)
     return Part(grown, asked, start, rate)
 
 

@@ -53,7 +53,7 @@ class Tokens(NamedTuple):
 
     def plus(self, other: Tokens, times: int = 1) -> Tokens:
         """Return the sum with so many of the others."""
-        return Tokens(*(own + times * its for own, its in zip(self, other, strict=True)))
+        return Tokens(*(mine + times * theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Rates(NamedTuple):
@@ -145,7 +145,8 @@ def learn(store: Store, identity: Identity, operation: type) -> Rates:
         rows = {number: Tokens(read, written) for number, read, written in connection.execute(query)}
     if not rows:
         return RULE_OF_THUMB
-    seen = [(weigh(decode_request(asked)), decode_response(said).usage) for _, asked, said in store.exchanges(rows)]
+    exchanges = store.exchanges(rows)
+    seen = [(weigh(decode_request(request)), decode_response(response).usage) for _, request, response in exchanges]
     characters, images = (sum(column) for column in zip(*(weight for weight, _ in seen), strict=True))
     every = sum(tokens.input for tokens in rows.values())
     cached = sum(min(usage.cached_tokens, usage.input_tokens) for _, usage in seen) / every

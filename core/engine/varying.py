@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -27,9 +27,10 @@ from .ledger import Ledger
 from .limiter import Limiters
 from .retry import RetryPolicy
 from .roles import ensure_ready
-from .runs import WINDOW, RunOptions
+from .run_options import RunOptions
 from .scheduler import Scheduler
-from .wall import Wall
+from .stopping import FailureDetector
+from .windows import WINDOW
 
 
 def varied_studies(
@@ -49,19 +50,19 @@ def varied_studies(
     names = variants(models[SUBJECT], varied)
     studies = [catalogue.study(study, {**models, SUBJECT: name}, assignments) for name in names]
     same: dict[bytes, str] = {}
-    for one in studies:
-        ensure_suitable(catalogue, one, catalogue.instrument(one))
-        name = one.roles[SUBJECT]
+    for variant in studies:
+        ensure_suitable(catalogue, variant, catalogue.instrument(variant))
+        name = variant.roles[SUBJECT]
         adapter = catalogue.adapter(name)
         try:
-            found = identity_digest(adapter.identity)
-            if (other := same.setdefault(found, name)) != name:
+            digest = identity_digest(adapter.identity)
+            if (other := same.setdefault(digest, name)) != name:
                 raise UsageError(
                     f"{other!r} and {name!r} are the same model: the setting changes nothing that is asked. Vary "
                     "another.",
                     code="vary.same",
                 )
-            _ensure_sendable(one, catalogue.instrument(one).stages()[0], adapter)
+            _ensure_sendable(variant, catalogue.instrument(variant).stages()[0], adapter)
         finally:
             asyncio.run(adapter.aclose())
     return studies
@@ -93,11 +94,11 @@ def _kind(request: AnyRequest) -> object:
     """Return what decides whether a request can be sent: all but its words."""
     if not isinstance(request, Generate):
         return type(request)
-    messages = tuple((one.role, *(type(part) for part in one.parts)) for one in request.messages)
+    messages = tuple((message.role, *(type(part) for part in message.parts)) for message in request.messages)
     return (messages, request.sampling, request.top_logprobs, request.json_schema, request.choices)
 
 
-class _Apart(Ledger):
+class _UnrecordedLedger(Ledger):
     """Access to the store outside a run; calls that fail are not recorded, because those belong to a run."""
 
     def __init__(self, store: Store, limiters: Limiters) -> None:
@@ -107,7 +108,7 @@ class _Apart(Ledger):
         """Record nothing."""
 
 
-class _Refusals(Wall):
+class _Refusals(FailureDetector):
     """Keeps the last failure, and never stops."""
 
     def __init__(self) -> None:
@@ -115,11 +116,12 @@ class _Refusals(Wall):
         self.last: ModelError | None = None
 
     def failed(self, request: AnyRequest, error: ModelError) -> None:
+        """Keep the failure."""
         self.last = error
 
 
 async def ensure_accepted(
-    catalogue: Catalogue, studies: Sequence[Study], store: Store, options: RunOptions, purse: Purse
+    catalogue: Catalogue, studies: Sequence[Study], store: Store, options: RunOptions, shared: SharedBudget
 ) -> None:
     """Check the models of all roles, and ask each variant behind an endpoint its first prompt: some refuse a setting.
 
@@ -146,25 +148,25 @@ async def ensure_accepted(
             if stage.role != SUBJECT or adapter.endpoint is None:
                 continue
             adapter.services = limiters.services(adapter, store)
-            async with aclosing(_Apart(store, limiters)) as ledger:
+            async with aclosing(_UnrecordedLedger(store, limiters)) as ledger:
                 scheduler = Scheduler(
                     adapter=adapter,
                     ledger=ledger,
                     model_id=await ledger.ensure_model(adapter.identity),
                     identity=identity_digest(adapter.identity),
                     policy=RetryPolicy(longest_seconds=options.longest_wait),
-                    wall=(watch := _Refusals()),
+                    detector=(refusals := _Refusals()),
                     limiter=limiters.of(adapter),
-                    budget=purse.budget(),
+                    budget=shared.budget(),
                     prices=catalogue.registry.model(model).prices,
                 )
                 async with aclosing(scheduler):
-                    await _ensure_answered(model, stage, scheduler, watch)
+                    await _ensure_answered(model, stage, scheduler, refusals)
         finally:
             await adapter.aclose()
 
 
-async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, watch: _Refusals) -> None:
+async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, refusals: _Refusals) -> None:
     """Ask the first prompts of a stage until the model answers one.
 
     Raises:
@@ -172,13 +174,13 @@ async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, watch
     """
     requests = _firsts(stage)
     keyed = [scheduler.key(request) for request in requests]
-    if await scheduler.ledger.find([one.key for one in keyed]):
+    if await scheduler.ledger.find([request.key for request in keyed]):
         return
     await _keep_images(stage, requests, scheduler.ledger)
-    for one in keyed:
-        if await scheduler.settle([one]) or not isinstance(watch.last, PermanentError):
+    for request in keyed:
+        if await scheduler.settle([request]) or not isinstance(refusals.last, PermanentError):
             return
-    if (refused := watch.last) is not None:
+    if (refused := refusals.last) is not None:
         asked = counted(len(keyed), "request")
         raise UsageError(
             f"{model!r} refuses this study ({asked}), and no variant was asked more than its first: {refused}",
@@ -190,12 +192,12 @@ async def _ensure_answered(model: str, stage: Stage, scheduler: Scheduler, watch
 
 def _firsts(stage: Stage) -> list[AnyRequest]:
     """Return the first two requests of a stage that differ in their words or images, as far as there are."""
-    found: dict[object, AnyRequest] = {}
+    requests: dict[object, AnyRequest] = {}
     for trial in islice(stage.trials({}), WINDOW):
-        found.setdefault(_content(trial.request), trial.request)
-        if len(found) == 2:
+        requests.setdefault(_content(trial.request), trial.request)
+        if len(requests) == 2:
             break
-    return list(found.values())
+    return list(requests.values())
 
 
 def _content(request: AnyRequest) -> object:
@@ -207,9 +209,8 @@ def _content(request: AnyRequest) -> object:
 
 async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Ledger) -> None:
     """Store the images that requests show."""
-    parts = (
-        part for one in requests if isinstance(one, Generate) for message in one.messages for part in message.parts
-    )
+    messages = chain.from_iterable(request.messages for request in requests if isinstance(request, Generate))
+    parts = chain.from_iterable(message.parts for message in messages)
     missing = {part.sha256 for part in parts if isinstance(part, Image)}
     images = stage.images() if missing else ()
     for data, media_type in images:
@@ -219,7 +220,7 @@ async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Led
             return
 
 
-class Purse:
+class SharedBudget:
     """The budget of several runs, one after another: each may spend what the ones before left."""
 
     def __init__(self, caps: Caps) -> None:
@@ -236,7 +237,7 @@ class Purse:
         left = {}
         for name in self.caps.__struct_fields__:
             if (most := getattr(self.caps, name)) is not None:
-                left[name] = most - sum(getattr(one.spent, name) for one in self._budgets)
+                left[name] = most - sum(getattr(budget.spent, name) for budget in self._budgets)
                 if left[name] <= 0:
                     raise BudgetError(f"the budget is spent (--max-{name} {most:,}).")
         self._budgets.append(Budget(Caps(**left)))

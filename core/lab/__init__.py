@@ -1,1 +1,1 @@
-"""Studies of studies: one construct by several methods, where variance comes from, the result under other choices."""
+"""Studies of studies: calibration, one construct by several methods, where variance comes from, other choices."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from .text import clean
 
 _MARKUP = re.compile(r"[\\`*_\[\]#|~$^]")
+_BAR = re.compile(r"(?<!\\)\|")
 _START = re.compile(r"^\d+(?=[.)](\s|$))|^(?=[-+](\s|$))|^(?=[-=][-=\s]*$)")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ENTITY = re.compile("[&<>]")
@@ -30,9 +31,14 @@ def escape(text: object) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numeric: Sequence[int] = ()) -> list[str]:
     """Return the lines of a table, escaped; the columns in `numeric` are right-aligned."""
+    return [*marked_table([*map(escape, heads)], ([*map(escape, row)] for row in rows), numeric), ""]
+
+
+def marked_table(heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[int] = ()) -> list[str]:
+    """Return the lines of a table of which the cells are Markdown; only bars in them are escaped."""
     rules = ["---:" if index in numeric else "---" for index in range(len(heads))]
-    return [_row(map(escape, heads)), _row(rules), *(_row(map(escape, row)) for row in rows), ""]
+    return [_row(cells) for cells in (heads, rules, *rows)]
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "| " + " | ".join(_BAR.sub(r"\\|", cell) for cell in cells) + " |"

@@ -29,7 +29,7 @@ from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
 from ..engine.reading import read_answer
-from ..engine.same_models import ensure_same_models
+from ..engine.roles import ensure_same_models
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, ensure_recorded, get_run, list_runs
 from ..store.bulk import table_of

@@ -10,11 +10,11 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..calibration.page import draw, page
-from ..calibration.summary import verdict
 from ..catalogue.certificate_records import Certificate
 from ..catalogue.filed import find_certificates
 from ..contracts.errors import UnknownNameError
+from ..lab.calibration.page import draw, page
+from ..lab.calibration.summary import verdict
 from ..report.figures import export
 from .answering import Pages, html
 from .room import Room

@@ -28,7 +28,7 @@ BEGINNING = 240
 REASONING = "reasoning"
 BESIDES = ("raw reply", "finish reason")
 """What the store has of an answer besides its words."""
-SETTINGS = ("tag", "type", "messages", "prompt", "continuations", "text", "pair", "contrast")
+SHOWN = frozenset("tag type messages prompt continuations text pair contrast".split())
 """Fields of a request that are shown as texts, or name its kind."""
 
 
@@ -190,7 +190,7 @@ def _settings(request: str) -> dict[str, Scalar]:
         return {}
     flat: dict[str, Scalar] = {}
     for name, value in fields.items():
-        if name in SETTINGS:
+        if name in SHOWN:
             continue
         if isinstance(value, dict):
             flat |= {str(k): v if isinstance(v, str | int | float | bool) else repr(v) for k, v in value.items()}

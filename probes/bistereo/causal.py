@@ -19,34 +19,26 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
 import polars as pl
 
-from ...core.contracts import Counting, LargeStage, Stage, Trial, Unreadable
+from ...core.contracts import Counting, Stage, Trial, Unreadable
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
-from ..shared.sentence_pairs import Pair, Spans, word_difference
-from .pairs_design import CELL, FACTORS
+from ...core.design import Cell, Design, Rows
+from ..shared.sentence_pairs import Spans
+from .asked_pairs import AskedPairs, AskedStage
+from .pairs_design import FACTORS
 
 if TYPE_CHECKING:
     from ...core.contracts.records import Request
 
 Scoring = Literal["pll", "joint-minus-marginal", "left-to-right", "sentence"]
-Pairs = Callable[[], Iterable[Pair]]
-"""Returns the pairs in order, the same at each call."""
 FRAME = ("axis", "template", "descriptors")
 """Sentences with equal values of these and of the side are alternatives to each other."""
-
-
-class Alternatives(NamedTuple):
-    """The sentences that may stand in place of those of the pairs."""
-
-    pairs: Pairs
-    """All pairs of the design; a sentence is numbered by its place among them, whichever are asked."""
-    asked: Callable[[Pair], bool]
-    """Whether the sentences of a pair are asked."""
 
 
 class AlternativesStage(Stage):
@@ -58,24 +50,28 @@ class AlternativesStage(Stage):
     outcomes: ClassVar[tuple[str, ...]] = ("log_sentence",)
     counting: ClassVar[Counting] = Counting(by=("axis",), unit="sentence")
 
-    def __init__(self, chosen: Pairs, others: Alternatives, before: str) -> None:
-        self._chosen, self._others, self._before = chosen, others, before
+    def __init__(self, pairs: AskedPairs, before: str) -> None:
+        self._pairs, self._before = pairs, before
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield one trial per sentence; a sentence of several pairs occurs once.
 
+        A sentence is numbered by its place among all sentences of its template, whichever are asked.
+
         Raises:
             DataError: a pair's template has no other sentence to sum over.
         """
-        wanted = {_frame(pair): pair for pair in self._chosen()}
+        everything = self._pairs.everything
+        asked = _frames(self._pairs.design, self._pairs.rows)
+        wanted = dict(zip(asked, self._pairs.design.column("pair", self._pairs.rows), strict=True))
+        rows = np.flatnonzero([frame in wanted for frame in _frames(everything, None)])
         sentences: dict[tuple[Scalar, ...], dict[str, bool]] = defaultdict(dict)
-        for pair in self._others.pairs():
-            if _frame(pair) in wanted:
-                for side, text in zip(pair.sides, pair.texts, strict=True):
-                    sentences[*_frame(pair), side].setdefault(text, self._others.asked(pair))
+        keys = zip(*(everything.column(name, rows) for name in self.factors), strict=True)
+        for key, cell in zip(keys, everything.cells(rows), strict=True):
+            sentences[key].setdefault(self._pairs.sentence(cell).text, self._pairs.asked(cell))
         for key, texts in sentences.items():
             if sum(texts.values()) < 2:
-                raise DataError(_alone(wanted[key[:-1]]), code="data.incomplete-pair")
+                raise DataError(_alone(wanted[key[:-1]], key), code="data.incomplete-pair")
             name = "/".join(str(part) for part in key)
             for number, text in ((at, text) for at, (text, asked) in enumerate(texts.items()) if asked):
                 factors = dict(zip(self.factors, key, strict=True))
@@ -87,20 +83,20 @@ class AlternativesStage(Stage):
         return found if isinstance(found, Unreadable) else {"log_sentence": found[0][0]}
 
 
-class LikelihoodPairStage(LargeStage):
+class LikelihoodPairStage(AskedStage):
     """Base of the scores of pairs by likelihoods."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = Likelihood
     outcomes: ClassVar[tuple[str, ...]] = ("log_probability", "tokens", "log_sentence")
-    counting: ClassVar[Counting] = Counting(by=CELL, unit="pair", trials=2)
 
-    def __init__(self, pairs: Pairs, before: str) -> None:
-        self._pairs, self._before = pairs, before
+    def __init__(self, pairs: AskedPairs, before: str) -> None:
+        super().__init__(pairs)
+        self._before = before
 
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count two trials per pair."""
-        return 2 * sum(1 for _ in self._pairs())
+    def request(self, cell: Cell) -> Likelihood:
+        """Return the request of a sentence."""
+        return _request(self._before, (self._pairs.sentence(cell).text,))
 
 
 class JointStage(LikelihoodPairStage):
@@ -111,11 +107,9 @@ class JointStage(LikelihoodPairStage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield two trials per pair; `log_modified` is log P(M), None if a sentence of its template is missing."""
         modified = _marginals(earlier.get(AlternativesStage.name))
-        for pair in self._pairs():
-            for side, text in zip(pair.sides, pair.texts, strict=True):
-                own = {"pair": pair.id, "side": side, **pair.factors}
-                factors = {**own, "log_modified": modified.get((*_frame(pair), side))}
-                yield Trial(f"{pair.id}/{side}", factors, _request(self._before, (text,)))
+        for trial in super().trials(earlier):
+            key = tuple(trial.factors[name] for name in AlternativesStage.factors)
+            yield Trial(trial.id, {**trial.factors, "log_modified": modified.get(key)}, trial.request)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read log P(U, M) - log P(M) in nats."""
@@ -131,19 +125,13 @@ class JointStage(LikelihoodPairStage):
 class LeftToRightStage(LikelihoodPairStage):
     """The shared words given all words before them; or the whole sentence, from the same requests."""
 
-    factors: ClassVar[tuple[str, ...]] = FACTORS
-
-    def __init__(self, pairs: Pairs, before: str, whole: bool = False) -> None:
+    def __init__(self, pairs: AskedPairs, before: str, whole: bool = False) -> None:
         super().__init__(pairs, before)
         self._whole = whole
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield two trials per pair."""
-        for pair in self._pairs():
-            spans = pair.spans or word_difference(*pair.texts)
-            for side, text, given in zip(pair.sides, pair.texts, spans, strict=True):
-                factors = {"pair": pair.id, "side": side, **pair.factors}
-                yield Trial(f"{pair.id}/{side}", factors, _request(self._before, prefixes(text, given)))
+    def request(self, cell: Cell) -> Likelihood:
+        """Return the request of the beginnings of a sentence."""
+        return _request(self._before, prefixes(*self._pairs.sentence(cell)))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the alternating sum of the beginnings; for the whole sentence, the first one."""
@@ -182,15 +170,16 @@ def _joined(text: str, given: Spans) -> list[tuple[int, int]]:
     return found
 
 
-def _frame(pair: Pair) -> tuple[Scalar, ...]:
-    return tuple(pair.factors[name] for name in FRAME)
+def _frames(design: Design, rows: Rows | None) -> list[tuple[Scalar, ...]]:
+    """Return the template and descriptors of trials."""
+    return list(zip(*(design.column(name, rows) for name in FRAME), strict=True))
 
 
-def _alone(pair: Pair) -> str:
+def _alone(pair: Scalar, frame: Sequence[Scalar]) -> str:
+    _, template, descriptors, _ = frame
     return (
-        f"pair {pair.id!r} is the only one of template {pair.factors['template']!r} with "
-        f"{pair.factors['descriptors']!r}; it has no alternatives. Give more sentences of one template (column "
-        "'template'), or set scoring=left-to-right."
+        f"pair {pair!r} is the only one of template {template!r} with {descriptors!r}; it has no alternatives. Give "
+        "more sentences of one template (column 'template'), or set scoring=left-to-right."
     )
 
 

@@ -90,6 +90,6 @@ def complete(file: str, out: str) -> None:
     for column, empty in without(rows).items():
         such = f", such as ({', '.join(empty[0][part] for part in PARTS)})" if empty else ""
         echo(f"{column}: {drafted.count(column)} of {len(rows)} drafted, {len(empty)} missing{such}")
-    tests = [test for test in build(read_tuples(out), 0, unscored=True) if test.factors["validated"]]
+    tests = build(read_tuples(out), 0, unscored=True).where({"validated": [True]})
     echo(f"With these drafts the tuples make {len(tests)} analogy tests, whatever their scores.")
     echo(f"Check each cell that `drafted` names, then: prejudge plan bistereo-tuples --data {out}")

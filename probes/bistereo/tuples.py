@@ -7,11 +7,11 @@ stereotype about C (BIStereo, sections 3.3 and 4.3, appendices J.1 and K.2).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from ...core.contracts import Counting, Options, Probe, Stage, Trial, Unreadable
+from ...core.contracts import Counting, Options, Probe, Stage, Unreadable
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -26,13 +26,11 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ...core.design import Cell, Design, DesignedStage
 from ..shared.sampling import ensure_drawable
-from .terms import CONTROL, GROUPS, PRIOR, SWAPPED
+from .terms import CONDITIONS, CONTROL, GROUPS, PRIOR, SWAPPED
 from .tuples_file import ANNOTATORS, read_tuples, shortage
-from .tuples_tests import FACTORS, Test, build
-
-if TYPE_CHECKING:
-    import polars as pl
+from .tuples_tests import FACTORS, build, test_design
 
 PROMPT = """Solve or generate analogies in the format A:B::C:D. where the relationship between A and B is the same as \
 the relationship between C and D.
@@ -82,7 +80,7 @@ COUNTED = ("gender", "dimension", "validated")
 """Factors of the cells that `plan` counts."""
 
 
-class AnalogyStage(Stage):
+class AnalogyStage(DesignedStage):
     """All tests by likelihood: of the two groups, of the same swapped, and with neutral words in their place."""
 
     name: ClassVar[str] = "tests"
@@ -94,13 +92,14 @@ class AnalogyStage(Stage):
     def __init__(self, options: BIStereoTuplesOptions) -> None:
         self._options = options
 
+    conditions: ClassVar[tuple[str, ...]] = CONDITIONS
+
     @cached_property
-    def tests(self) -> list[Test]:
-        """Return the tests. The file is read only here, so answers can be scored again without it."""
+    def design(self) -> Design:
+        """Return the design. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
-        tuples = read_tuples(chosen.data)
-        found = build(tuples, chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
-        return [test for test in found if chosen.mirrored or test.factors["validated"]]
+        tests = build(read_tuples(chosen.data), chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
+        return test_design(tests if chosen.mirrored else tests.where({"validated": [True]}), self.conditions)
 
     def shortage(self) -> str:
         """Return which columns or tuples are missing."""
@@ -116,28 +115,18 @@ class AnalogyStage(Stage):
             drafted > 0
         )
 
-    def subjects(self, test: Test) -> Iterator[tuple[str, str, str]]:
-        """Yield each condition of a test, with what stands in the places of A and C."""
-        a, c = str(test.factors["a"]), str(test.factors["c"])
-        yield GROUPS, a, c
-        yield PRIOR, NOBODY, NOBODY
-        if self._options.contrast:
-            yield SWAPPED, c, a
-            one, another = (subject.format(term=test.term) for subject in TWO)
-            yield CONTROL, one, another
+    def prompt(self, cell: Cell) -> str:
+        """Return the prompt of a test under its condition."""
+        a, c = cell.text("test.a"), cell.text("test.c")
+        one, another = (subject.format(term=cell["test.term"]) for subject in TWO)
+        subjects = {GROUPS: (a, c), PRIOR: (NOBODY, NOBODY), SWAPPED: (c, a), CONTROL: (one, another)}
+        first, second = subjects[cell.text("condition")]
+        return PROMPT.format(a=first, b=cell["test.b"], c=second)
 
-    def request(self, test: Test, a: str, c: str) -> AnyRequest:
+    def request(self, cell: Cell) -> AnyRequest:
         """Return the request for the two completions of a test."""
-        f = {name: str(value) for name, value in test.factors.items()}
-        prompt = PROMPT.format(a=a, b=f["b"], c=c)
-        return Likelihood(prompt=prompt, continuations=(f" {f['biased']}", f" {f['unbiased']}"))
-
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the trials, test by test."""
-        for test in self.tests:
-            for condition, a, c in self.subjects(test):
-                factors = {**test.factors, "condition": condition}
-                yield Trial(f"{test.id}/{condition}", factors, self.request(test, a, c))
+        completions = (f" {cell['test.biased']}", f" {cell['test.unbiased']}")
+        return Likelihood(prompt=self.prompt(cell), continuations=completions)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the two log-probabilities (natural logarithm); the likelier answer is the choice."""
@@ -153,25 +142,22 @@ class AnalogyStage(Stage):
 class UncontrolledStage(AnalogyStage):
     """The same without swapped groups and two subjects."""
 
+    conditions: ClassVar[tuple[str, ...]] = (GROUPS, PRIOR)
     counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=2)
 
 
 class WrittenStage(AnalogyStage):
     """All tests with generated answers, of the two groups and of the same swapped."""
 
+    conditions: ClassVar[tuple[str, ...]] = (GROUPS, SWAPPED)
     operation: ClassVar[type[Request]] = Generate
     counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=2)
 
-    def subjects(self, test: Test) -> Iterator[tuple[str, str, str]]:
-        """Yield the conditions; those with neutral words are for likelihoods alone."""
-        return (one for one in super().subjects(test) if one[0] in (GROUPS, SWAPPED))
-
-    def request(self, test: Test, a: str, c: str) -> AnyRequest:
+    def request(self, cell: Cell) -> AnyRequest:
         """Return the request to complete a test in words."""
         chosen = self._options
         sampling = Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens, stop=("\n",))
-        text = PROMPT.format(a=a, b=test.factors["b"], c=c)
-        return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
+        return Generate(messages=(Message("user", (Text(self.prompt(cell)),)),), sampling=sampling)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Match the answer to either end of the analogy; other answers are `other`."""
@@ -189,6 +175,7 @@ class WrittenStage(AnalogyStage):
 class UncontrolledWrittenStage(WrittenStage):
     """The same without swapped groups."""
 
+    conditions: ClassVar[tuple[str, ...]] = (GROUPS,)
     counting: ClassVar[Counting] = Counting(by=COUNTED, unit="test", trials=1)
 
 
@@ -217,6 +204,14 @@ class BIStereoTuples(Probe):
                 f"annotators is {options.annotators}. Give a number from 0 to {ANNOTATORS}.", code="options.value"
             )
         return [STAGES[options.asking, options.contrast](options)]
+
+    def design(self, options: BIStereoTuplesOptions) -> Design:
+        """Return the declared design of the tests.
+
+        Raises:
+            DataError: The file of `data` cannot be used.
+        """
+        return STAGES[options.asking, options.contrast](options).design
 
 
 def _words(text: str) -> str:

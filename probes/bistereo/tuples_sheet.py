@@ -147,7 +147,7 @@ def advice(annotated: Sequence[Annotated], least: int) -> Iterator[str]:
     kept = [one for one in annotated if one.score >= least]
     negative = [one for one in kept if one.cells["sentiment"] == "negative"]
     yield f"{len(kept)} of {len(annotated)} tuples are kept, {len(negative)} of them negative."
-    tests = [test for test in build(map(_as_tuple, kept), least, unscored=False) if test.factors["validated"]]
+    tests = build(map(_as_tuple, kept), least, unscored=False).where({"validated": [True]})
     yield f"They make {len(tests)} analogy tests, and those of the other gender of tuples that may be `mirrored`."
     for lacking, what in (
         ([one for one in negative if not one.cells.get("opposite")], "negative tuples have no opposite"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-import msgspec
+from msgspec.structs import asdict
 
-from ...core.contracts.records import Scalar
+from ...core.design import AnswerForm, By, Design, Group, Levels, Sampled, crossed
+from ...core.design.levels import Value
+from .terms import CONTROL, PRIOR
 from .tuples_file import COUNTERPARTS, Tuple
 
 LINKS = {"attire": "in", "miscellaneous": "with"}
@@ -21,20 +23,11 @@ FACTORS = (
 )
 
 
-class Test(msgspec.Struct, frozen=True):
-    """One analogy with its two ends."""
-
-    factors: dict[str, Scalar]
-    term: str
-    """The noun of both groups."""
-
-    @property
-    def id(self) -> str:
-        """Return its name."""
-        return str(self.factors["test"])
+PARTS = (By("dimension"), Sampled("people"), Sampled("meaning"), By("gender"))
+COLUMNS = {name: name if name in ("test", *(part.name for part in PARTS)) else f"test.{name}" for name in FACTORS}
 
 
-def build(tuples: Iterable[Tuple], least: int, unscored: bool, *, unmarked: bool = False) -> list[Test]:
+def build(tuples: Iterable[Tuple], least: int, unscored: bool, *, unmarked: bool = False) -> Levels:
     """Return every analogy of a negative tuple of a disadvantaged group with the advantaged groups of its dimension.
 
     A is each descriptor of an advantaged group of the same dimension and gender that a positive tuple names; C is the
@@ -47,52 +40,75 @@ def build(tuples: Iterable[Tuple], least: int, unscored: bool, *, unmarked: bool
         least: number of annotators who must agree.
         unscored: whether tuples without a score are used.
         unmarked: mirror every test but those of attire and miscellaneous, whatever its tuples say.
+
+    Returns:
+        A row per test, with the columns of `FACTORS` and the noun of both groups.
     """
     agreed = [t for t in tuples if t.agreed(least, unscored)]
-    found: dict[str, Test] = {}
-    mirrored: list[Test] = []
-    for own in agreed:
-        if own.dimension and own.sentiment == "negative" and own.standing == "disadvantaged" and own.opposite:
-            for descriptor, fits in _advantaged(agreed, own).items():
-                test = _test(own, descriptor, own.term, True)
-                found.setdefault(test.id, test)
-                if own.dimension not in ONE_GENDER if unmarked else own.mirrored and fits:
-                    mirrored.append(_test(own, descriptor, OTHERS[own.term], False))
-    for test in mirrored:
-        found.setdefault(test.id, test)
-    return list(found.values())
+    joined = list(crossed({"below": _disadvantaged(agreed), "above": _advantaged(agreed)}, "{below}/{above}").rows())
+    mirrored = (row for row in joined if (row["unmarked"] if unmarked else row["mirrored"] and row["fits"]))
+    rows = [_test(row, str(row["term"]), True) for row in joined]
+    rows += [_test(row, OTHERS[str(row["term"])], False) for row in mirrored]
+    distinct: dict[Value, dict[str, Value]] = {}
+    for row in rows:
+        distinct.setdefault(row["name"], row)
+    return Levels.of_rows(distinct.values())
 
 
-def _advantaged(tuples: Iterable[Tuple], other: Tuple) -> dict[str, bool]:
-    """Return the advantaged groups of a tuple's dimension and gender, and whether they may be mirrored."""
-    names: dict[str, bool] = {}
+def test_design(tests: Levels, conditions: tuple[str, ...]) -> Design:
+    """Return the design: each test under each condition, of which the two groups and the same swapped are compared."""
+    return Design(
+        (
+            Sampled("test", tests, PARTS),
+            Group("condition", conditions, controls=tuple({PRIOR, CONTROL} & {*conditions})),
+        ),
+        columns={**COLUMNS, "condition": "condition"},
+        answer=AnswerForm("continuation", outcome="choice", answers=("biased", "unbiased"), up=("biased",)),
+    )
+
+
+def _disadvantaged(tuples: Iterable[Tuple]) -> Levels:
+    return Levels.of_rows(
+        asdict(t) | {"name": str(at), "gender": t.gender, "unmarked": t.dimension not in ONE_GENDER}
+        for at, t in enumerate(tuples)
+        if t.dimension and t.sentiment == "negative" and t.standing == "disadvantaged" and t.opposite
+    )
+
+
+def _advantaged(tuples: Iterable[Tuple]) -> Levels:
+    """Return the advantaged groups of each dimension and gender, and whether they may be mirrored."""
+    fits: dict[tuple[str, str, str], bool] = {}
     for t in tuples:
         if t.sentiment == "positive" and t.standing == "advantaged":
-            if (t.dimension, t.gender) == (other.dimension, other.gender):
-                names[t.descriptor] = names.get(t.descriptor, False) or bool(t.mirrored)
-    return names
-
-
-def _test(own: Tuple, advantaged: str, term: str, validated: bool) -> Test:
-    role = next(woman for woman, man in COUNTERPARTS.items() if term in (woman, man))
-    item = f"{own.dimension}/{advantaged}/{own.descriptor}/{role}/{own.attribute}"
-    gender = "women" if term in COUNTERPARTS else "men"
-    values: tuple[Scalar, ...] = (
-        f"{item}/{gender}",
-        item,
-        own.dimension,
-        own.descriptor,
-        own.people,
-        own.meaning,
-        gender,
-        validated,
-        _phrase(own.dimension, advantaged, term),
-        own.opposite,
-        _phrase(own.dimension, own.descriptor, term),
-        own.attribute,
-        own.opposite,
+            group = t.dimension, t.gender, t.descriptor
+            fits[group] = fits.get(group, False) or bool(t.mirrored)
+    return Levels.of_rows(
+        {"name": "/".join(group), **dict(zip(("dimension", "gender", "advantaged"), group, strict=True)), "fits": fit}
+        for group, fit in fits.items()
     )
-    return Test(dict(zip(FACTORS, values, strict=True)), term)
+
+
+def _test(row: Mapping[str, Value], term: str, validated: bool) -> dict[str, Value]:
+    role = next(woman for woman, man in COUNTERPARTS.items() if term in (woman, man))
+    dimension, descriptor, advantaged = (str(row[name]) for name in ("dimension", "descriptor", "advantaged"))
+    item = f"{dimension}/{advantaged}/{descriptor}/{role}/{row['attribute']}"
+    gender = "women" if term in COUNTERPARTS else "men"
+    return {
+        "name": f"{item}/{gender}",
+        "item": item,
+        "dimension": dimension,
+        "disadvantaged": descriptor,
+        "people": row["people"],
+        "meaning": row["meaning"],
+        "gender": gender,
+        "validated": validated,
+        "a": _phrase(dimension, advantaged, term),
+        "b": row["opposite"],
+        "c": _phrase(dimension, descriptor, term),
+        "biased": row["attribute"],
+        "unbiased": row["opposite"],
+        "term": term,
+    }
 
 
 def _phrase(dimension: str, descriptor: str, term: str) -> str:

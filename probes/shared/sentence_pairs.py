@@ -11,7 +11,7 @@ import hashlib
 import re
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -112,11 +112,7 @@ def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
 
 
 def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed: int) -> list[Pair]:
-    """Draw at most `limit` pairs per cell, spread over templates.
-
-    Every template gives one pair before any gives a second, and templates have the same order in all cells, so that
-    cells are compared on the same templates. A larger limit includes the sample of a smaller one. Digests determine the
-    order, so the sample does not depend on a library's random numbers.
+    """Draw at most `limit` pairs per cell, spread over templates; see `draw_places`.
 
     Args:
         pairs: Pairs whose factors have `template` and the names in `cell`.
@@ -128,42 +124,40 @@ def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed:
         The sampled pairs, in their original order.
     """
     pairs = list(pairs)
-    templates: dict[tuple[Scalar, ...], list[int]] = defaultdict(list)
-    for place, pair in enumerate(pairs):
-        names = (*cell, "template")
-        templates[tuple(pair.factors[name] for name in names)].append(place)
-    ranked: dict[tuple[Scalar, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
-    for key, places in templates.items():
-        order = _digest(seed, str(key[-1]))
-        places.sort(key=lambda place: _digest(seed, pairs[place].id))
-        ranked[key[:-1]] += [(rank, order, place) for rank, place in enumerate(places)]
-    drawn = {place for members in ranked.values() for _, _, place in sorted(members)[:limit]}
-    return [pair for place, pair in enumerate(pairs) if place in drawn]
+    rows = (([pair.factors[name] for name in cell], pair.factors["template"], pair.id) for pair in pairs)
+    places = draw_places(rows, limit, seed)
+    return [pair for place, pair in enumerate(pairs) if place in places]
 
 
-class PairStage(LargeStage):
-    """A stage of pseudo-log-likelihoods; the two sentences of a pair are adjacent."""
+def draw_places(rows: Iterable[tuple[Sequence[object], object, object]], limit: int, seed: int) -> set[int]:
+    """Draw the places of at most `limit` rows per cell, spread over templates.
+
+    Every template gives one row before any gives a second, and templates have the same order in all cells, so that
+    cells are compared on the same templates. A larger limit includes the sample of a smaller one. Digests determine the
+    order, so the sample does not depend on a library's random numbers.
+
+    Args:
+        rows: Levels of the cell, template and id of each row.
+        limit: Rows per cell.
+        seed: Seed of the sample.
+    """
+    templates: dict[tuple[object, ...], list[tuple[bytes, int]]] = defaultdict(list)
+    for place, (cell, template, name) in enumerate(rows):
+        templates[*cell, template].append((_digest(seed, str(name)), place))
+    ranked: dict[tuple[object, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
+    for (*cell, template), places in templates.items():
+        order = _digest(seed, str(template))
+        ranked[*cell,] += [(rank, order, place) for rank, (_, place) in enumerate(sorted(places))]
+    return {place for members in ranked.values() for _, _, place in sorted(members)[:limit]}
+
+
+class ScoredStage(LargeStage):
+    """A stage of pseudo-log-likelihoods of the sentences of pairs."""
 
     name: ClassVar[str] = "pairs"
     operation: ClassVar[type[Request]] = PseudoLikelihood
     outcomes: ClassVar[tuple[str, ...]] = ("log_probability", "tokens")
     counting: ClassVar[Counting] = Counting(unit="pair", trials=2)
-
-    def __init__(self, options: PairOptions) -> None:
-        self._options = options
-
-    @abstractmethod
-    def pairs(self) -> Iterable[Pair]:
-        """Return the pairs in order, the same at each call."""
-
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield two trials per pair, lazily."""
-        for pair in self.pairs():
-            yield from pair_trials(pair, self._options)
-
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count two trials per pair."""
-        return 2 * sum(1 for _ in self.pairs())
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the summed log-probability (natural logarithm) and the number of scored tokens."""
@@ -182,6 +176,26 @@ class PairStage(LargeStage):
         if not read.select(usable.fill_null(False).all()).item():
             return None
         return read.select(self.outcomes)
+
+
+class PairStage(ScoredStage):
+    """The same of pairs that are listed; the two sentences of a pair are adjacent."""
+
+    def __init__(self, options: PairOptions) -> None:
+        self._options = options
+
+    @abstractmethod
+    def pairs(self) -> Iterable[Pair]:
+        """Return the pairs in order, the same at each call."""
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield two trials per pair, lazily."""
+        for pair in self.pairs():
+            yield from pair_trials(pair, self._options)
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count two trials per pair."""
+        return 2 * sum(1 for _ in self.pairs())
 
 
 def _digest(seed: int, text: str) -> bytes:

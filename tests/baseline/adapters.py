@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from prejudge.core.calibration.replay import spoilt
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.abilities import OPERATIONS, Abilities
@@ -19,6 +18,7 @@ from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter
 from prejudge.core.contracts.canonical import decode_response, encode, encode_response
 from prejudge.core.contracts.errors import ModelError, PermanentError
 from prejudge.core.contracts.records import AnyRequest, AnyResponse, Drawing
+from prejudge.core.lab.calibration.replay import spoilt
 
 
 class AnyAdapter(ModelAdapter):

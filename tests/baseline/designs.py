@@ -65,19 +65,24 @@ def design_of(catalogue: Catalogue, study: str, options: Mapping[str, Any], fold
     return trials, digest.hexdigest()
 
 
-def designs() -> dict[str, Any]:
-    """Return all designs, by study and options; what cannot be asked is written with the code of its error."""
-    catalogue, found = Catalogue.load(None), {}
+def designs() -> Iterator[tuple[str, Catalogue, str, dict[str, Any]]]:
+    """Yield all designs: name, catalogue, study and options."""
+    catalogue = Catalogue.load(None)
     for study in studies():
         for options in option_sets(catalogue, study):
             name = " ".join([study, *(f"{key}={json.dumps(value)}" for key, value in options.items())])
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    found[name] = design_of(catalogue, study, options, Path(folder))
-                except Exception as error:
-                    found[name] = [0, str(getattr(error, "code", "") or type(error).__name__)]
-    return found
+            yield name, catalogue, study, options
+
+
+def digest_of(catalogue: Catalogue, study: str, options: Mapping[str, Any]) -> list[Any]:
+    """Return trials and digest of a design; of one that cannot be asked, 0 and the code of its error."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return [*design_of(catalogue, study, options, Path(folder))]
+        except Exception as error:
+            return [0, str(getattr(error, "code", "") or type(error).__name__)]
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(designs(), indent=1, sort_keys=True) + "\n", "utf-8")
+    found = {name: digest_of(*design) for name, *design in designs()}
+    FILE.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")

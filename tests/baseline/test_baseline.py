@@ -12,12 +12,19 @@ import pytest
 
 from .adapters import read_case
 from .cases import CASES, Case
-from .designs import FILE, designs
+from .designs import FILE, designs, digest_of
 from .record import case_models, estimates_of, file_of, rows_of, run_case
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 TOLERANCE = 1e-12
 SPOILT = {"refused", "filtered", "unreadable", "failed"}
+DESIGNS: dict[str, list[Any]] = json.loads(FILE.read_text("utf-8"))
+LARGE = 150_000
+
+
+def soak_if_large(name: str) -> list[pytest.MarkDecorator]:
+    """Leave large designs of other options than those by default to `make soak`: other tests read those options."""
+    return [pytest.mark.soak] if " " in name and DESIGNS[name][0] > LARGE else []
 
 
 def differences(before: Any, after: Any, place: str = "") -> list[str]:
@@ -57,9 +64,18 @@ def test_stored_responses_give_the_estimates_of_the_baseline(case: Case, tmp_pat
     assert differences(before["estimates"], estimates)[:10] == []
 
 
-def test_designs_are_those_of_the_baseline():
-    before = json.loads(FILE.read_text("utf-8"))
-    assert differences(before, json.loads(json.dumps(designs()))) == []
+@pytest.fixture(scope="module")
+def every_design() -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(design) for name, *design in designs()}
+
+
+def test_every_design_is_in_the_baseline(every_design: dict[str, Any]):
+    assert every_design.keys() == DESIGNS.keys()
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=soak_if_large(name)) for name in DESIGNS])
+def test_a_design_is_that_of_the_baseline(every_design: dict[str, Any], name: str):
+    assert digest_of(*every_design[name]) == DESIGNS[name]
 
 
 def test_a_changed_number_is_a_difference():

@@ -28,7 +28,7 @@ from prejudge.core.contracts.adapter import Identity, Limits, ModelAdapter, Remo
 from prejudge.core.contracts.canonical import encode, identity_digest, request_key
 from prejudge.core.contracts.errors import PrejudgeError, TransientError
 from prejudge.core.contracts.records import Generate, Generation
-from prejudge.core.engine.counts import Counts
+from prejudge.core.engine.progress import Counts
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.store import Store, claims, processes
 

@@ -12,6 +12,7 @@ import polars as pl
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.catalogue.trust import built_in_registry
 from prejudge.core.contracts import (
     Counting,
     Estimate,
@@ -155,6 +156,7 @@ def fake_catalogue(**studies: StudyEntry) -> Catalogue:
     registry = Registry(
         models={name: ModelEntry(adapter="fake", settings={"model": name}) for name in ("fake", "other")},
         studies={"count": StudyEntry(probe="count", metrics={"mean": {}}, title="Counting"), **studies},
+        defaults=built_in_registry().defaults,
     )
     plugins = Plugins(registry, found=[])
     offers = {

@@ -11,14 +11,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from prejudge.core.calibration.certify import Recipe
-from prejudge.core.calibration.gallery import load_gallery
-from prejudge.core.calibration.golden import compute, stated_campaign
-from prejudge.core.calibration.golden_file import differences, read, settle
-from prejudge.core.calibration.numbers import AUTOMATIC, rewrite
 from prejudge.core.catalogue.filed import FOLDER
 from prejudge.core.catalogue.golden import SUFFIX, is_close
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.lab.calibration.certify import Recipe
+from prejudge.core.lab.calibration.golden import compute, stated_campaign
+from prejudge.core.lab.calibration.golden_file import differences, read, settle
+from prejudge.core.lab.calibration.numbers import AUTOMATIC, rewrite
 
 from . import battery
 
@@ -39,7 +38,7 @@ def changed_numbers(study: str, path: Path) -> Iterator[str]:
         yield "there is no golden file"
         return
     before = read(path)
-    with stated_campaign(Catalogue.load(), study, {}, load_gallery()) as stated:
+    with stated_campaign(Recipe.load(study, {})) as stated:
         after = settle(before, compute(stated, before))
     yield from map(str, differences(before, after))
 
@@ -84,7 +83,7 @@ def main(reason: str) -> int:
         return 1
     battery.write(battery.battery())
     for study, path in golden_files().items():
-        rewrite(Recipe(study, {}, load_gallery()), path, reason)
+        rewrite(Recipe.load(study, {}), path, reason)
     CHANGELOG.write_text(add_line(CHANGELOG.read_text("utf-8"), reason), "utf-8")
     print(f"{count:,} numbers are written anew, and {CHANGELOG.name} says why. Certificates of these no longer hold.")
     return 0

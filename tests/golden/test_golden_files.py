@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from prejudge import statistics
-from prejudge.core.calibration.certify import Recipe
-from prejudge.core.calibration.gallery import load_gallery
-from prejudge.core.calibration.golden import compute, stated_campaign
-from prejudge.core.calibration.golden_file import differences, read, settle
-from prejudge.core.calibration.numbers import differing_studies
 from prejudge.core.catalogue import golden as identity
 from prejudge.core.catalogue.certificates import changed_since
 from prejudge.core.catalogue.filed import Filed, read_certificate
 from prejudge.core.catalogue.golden import STATED, digest_of_numbers, is_close, read_head
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.version import VERSION
+from prejudge.core.lab.calibration.certify import Recipe
+from prejudge.core.lab.calibration.golden import compute, stated_campaign
+from prejudge.core.lab.calibration.golden_file import differences, read, settle
+from prejudge.core.lab.calibration.numbers import differing_studies
 from prejudge.core.statistics import measures
 
 from . import __main__ as command
@@ -31,7 +30,7 @@ FILES = golden_files()
 @pytest.mark.parametrize("study", FILES)
 def test_stored_responses_give_the_stored_numbers(study: str):
     before = read(FILES[study])
-    with stated_campaign(Catalogue.load(), study, {}, load_gallery()) as stated:
+    with stated_campaign(Recipe.load(study, {})) as stated:
         after = settle(before, compute(stated, before, ask=False))
     assert [str(one) for one in differences(before, after)][:10] == [], "run `make numbers`"
     assert before.head.cases == {n: digest_of_numbers(c.estimates.values()) for n, c in before.cases.items()}
@@ -60,7 +59,7 @@ def test_the_spot_studies_of_a_packaged_certificate_find_the_same(study: str):
     if not made.spots or made.data:  # of data that are not included nothing can be asked here
         assert changed_since(filed) or made.data
         return
-    assert [why for _, why in differing_studies(Recipe(study, {}, load_gallery()), filed) if why] == []
+    assert [why for _, why in differing_studies(Recipe.load(study, {}), filed) if why] == []
 
 
 def test_the_stored_responses_have_every_status():

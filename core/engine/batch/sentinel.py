@@ -17,13 +17,14 @@ import numpy as np
 
 from ...contracts import Stage, Trial, Unreadable
 from ...contracts.canonical import decode_response, encode_response
-from ...contracts.errors import AuthenticationError, HaltedError, ModelError
+from ...contracts.errors import AuthenticationError, ModelError
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar
 from ...store.batches import Batches
-from ..asking import Job, Keyed
+from ..asking import Call, Job, Keyed
+from ..ending import FIRST_CALLS_FAILING, FIRST_CALLS_UNREADABLE
 from ..integrity.canary import samples
 from ..reading import read_answer
-from ..scheduler import Call, Scheduler
+from ..scheduler import Scheduler
 from .options import SentinelRecord
 
 LEVEL = 0.05
@@ -86,24 +87,25 @@ class Sentinels:
         """Read what was asked before, by other commands too: their batches may bring answers of this stage."""
         ledger = self.scheduler.ledger
         self._known = await ledger.do(self.book.singles, ledger.run_id, self.run, self.stage.name)
-        known = await ledger.do(self.book.asked_alone, self.scheduler.model_id)
-        self._others = {key: self._others.get(key) for key in known}
+        single_keys = await ledger.do(self.book.asked_alone, self.scheduler.model_id)
+        self._others = {key: self._others.get(key) for key in single_keys}
 
     def meet(self, trials: Sequence[Trial], keyed: Sequence[Keyed], missing: Collection[bytes]) -> None:
         """Draw from a window of trials: those with the smallest digests of their keys, whatever their order."""
-        self._like = self._like or next((one for one in keyed if one.key in missing and samples(one.request)), None)
-        for trial, one in zip(trials, keyed, strict=True):
-            if one.key in self._known:
-                self._trials.setdefault(one.key, trial)
-            elif one.key in missing and one.key not in self._trials and len(self._known) < self.wanted:
-                self._trials[one.key] = trial
+        lacking = (candidate for candidate in keyed if candidate.key in missing)
+        self._like = self._like or next((candidate for candidate in lacking if samples(candidate.request)), None)
+        for trial, candidate in zip(trials, keyed, strict=True):
+            if candidate.key in self._known:
+                self._trials.setdefault(candidate.key, trial)
+            elif candidate.key in missing and candidate.key not in self._trials and len(self._known) < self.wanted:
+                self._trials[candidate.key] = trial
                 # A heap of the largest: the one to drop is on top.
-                digest = hashlib.sha256(b"prejudge-sentinel-1" + one.key).digest()
-                heapq.heappush(self._drawn, (bytes(255 - byte for byte in digest), one.key, one, trial))
+                digest = hashlib.sha256(b"prejudge-sentinel-1" + candidate.key).digest()
+                heapq.heappush(self._drawn, (bytes(255 - byte for byte in digest), candidate.key, candidate, trial))
                 if len(self._drawn) > self.wanted - len(self._known):
                     del self._trials[heapq.heappop(self._drawn)[1]]
-            elif one.key in self._others:
-                self._others[one.key] = trial
+            elif candidate.key in self._others:
+                self._others[candidate.key] = trial
 
     async def ask(self, keep_going: bool) -> None:
         """Ask what was drawn, once its batches are drafted.
@@ -141,19 +143,11 @@ class Sentinels:
         if len(asked) < FEWEST:
             return
         if not alone.answers and alone.failures:
-            raise HaltedError(
-                f"nothing was handed in: all of {len(asked)} requests that were asked first, by calls of their own, "
-                f"failed. The last: {alone.failures[-1]} To hand in all the same: --keep-going.",
-                code="run.all-failing",
-            )
+            raise FIRST_CALLS_FAILING.error(count=len(asked), failure=alone.failures[-1])
         read = [self._outcome(self._trials[key], answer) for key, answer in alone.answers.items()]
         if read and all(outcome == "unreadable" for outcome in read):
-            said = next((a.text for a in alone.answers.values() if isinstance(a, Generation)), "")
-            raise HaltedError(
-                f"nothing was handed in: none of {len(read)} answers that were asked for first could be read, such as "
-                f"{' '.join(said.split())[:100]!r}. To hand in all the same: --keep-going.",
-                code="run.all-unreadable",
-            )
+            text = next((a.text for a in alone.answers.values() if isinstance(a, Generation)), "")
+            raise FIRST_CALLS_UNREADABLE.error(count=len(read), example=" ".join(text.split())[:100])
 
     async def compare(self) -> SentinelRecord | None:
         """Return how the answers compare; None if nothing was asked both ways."""
@@ -162,10 +156,10 @@ class Sentinels:
         for key, (alone, both) in self._known.items():
             if both is None or (trial := self._trials.get(key) or self._others.get(key)) is None:
                 continue
-            one, other = decode_response(alone), decode_response(both)
-            equal += _said(one) == _said(other)
+            single, batched = decode_response(alone), decode_response(both)
+            equal += _said(single) == _said(batched)
             greedy = greedy and _is_greedy(trial.request)
-            pairs.append((self._outcome(trial, one), self._outcome(trial, other)))
+            pairs.append((self._outcome(trial, single), self._outcome(trial, batched)))
         if not self._known:
             return None
         distance, p = permuted(pairs)
@@ -174,7 +168,7 @@ class Sentinels:
             compared=len(pairs),
             greedy=greedy and bool(pairs),
             equal_texts=equal,
-            equal_outcomes=sum(one == other for one, other in pairs),
+            equal_outcomes=sum(single == batched for single, batched in pairs),
             distance=distance,
             p=p,
             differs=equal < len(pairs) if greedy else p is not None and p < LEVEL,
@@ -182,12 +176,12 @@ class Sentinels:
 
     def _outcome(self, trial: Trial, response: AnyResponse) -> str:
         try:
-            found = read_answer(self.stage, trial.factors, response)
+            outcome = read_answer(self.stage, trial.factors, response)
         except Exception as error:  # a defect of the reader is reported when the run is scored
             return f"unread: {type(error).__name__}"
-        if found is None:
+        if outcome is None:
             return response.status
-        return "unreadable" if isinstance(found, Unreadable) else _words(found)
+        return "unreadable" if isinstance(outcome, Unreadable) else _words(outcome)
 
 
 def permuted(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, float | None]:
@@ -200,18 +194,18 @@ def permuted(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, float | No
     if not pairs:
         return None, None
     kinds = {kind: place for place, kind in enumerate(sorted({kind for pair in pairs for kind in pair}))}
-    apart = [(kinds[one], kinds[other]) for one, other in pairs if one != other]
-    if not apart:
+    unequal = [(kinds[first], kinds[second]) for first, second in pairs if first != second]
+    if not unequal:
         return 0.0, None
-    steps = np.zeros((len(apart), len(kinds)))
-    for place, (one, other) in enumerate(apart):
-        steps[place, one] += 1
-        steps[place, other] -= 1
-    if len(apart) <= EXACT:
-        signs = np.array(list(product((1.0, -1.0), repeat=len(apart))))
+    steps = np.zeros((len(unequal), len(kinds)))
+    for place, (first, second) in enumerate(unequal):
+        steps[place, first] += 1
+        steps[place, second] -= 1
+    if len(unequal) <= EXACT:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(unequal))))
     else:
-        drawn = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES, len(apart)))
-        signs = np.vstack([np.ones(len(apart)), drawn])
+        drawn = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES, len(unequal)))
+        signs = np.vstack([np.ones(len(unequal)), drawn])
     distances = np.abs(signs @ steps).sum(axis=1) / (2 * len(pairs))
     return float(distances[0]), float(np.mean(distances >= distances[0] - 1e-12))
 

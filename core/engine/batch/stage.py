@@ -13,19 +13,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from ...catalogue.study import Study
-from ...contracts import Stage, Trial
+from ...contracts import Stage
 from ...contracts.abilities import OPERATIONS
 from ...contracts.adapter import ModelAdapter
 from ...contracts.batch import BatchApi, BatchCancelledError
 from ...contracts.errors import (
     AuthenticationError,
     BudgetError,
-    HaltedError,
     ModelError,
     PendingError,
     PermanentError,
@@ -33,20 +32,20 @@ from ...contracts.errors import (
 )
 from ...contracts.records import AnyRequest, AnyResponse
 from ...contracts.words import counted
-from ...store import Failure
+from ...store import Failure, Found
 from ...store.batches import OPEN, Batches, BatchRow, Draft, Item
-from ..asking import Keyed
+from ..asking import Keyed, Settle
 from ..budget import Spending
 from ..charging import Charges
-from ..counts import Counts
+from ..ending import BATCH_CANCELLED, BATCH_LARGE, BATCHES_FAILING
 from ..integrity.canary import DRAWS
 from ..ledger import Ledger
 from ..scheduler import Scheduler
-from ..wall import ERRORS
-from .desk import Desk
+from ..stopping import ERRORS
+from ..windows import Window
+from .manager import BatchManager
 from .options import LONGEST_POLL, BatchOptions, BatchRecord
 from .sentinel import Sentinels
-from .survey import Collected, Lack, Survey
 
 LOG = logging.getLogger(__name__)
 TRIES = 3
@@ -56,14 +55,12 @@ OTHERS_SECONDS = 1.0
 """Seconds between two looks for answers that another process is asking for by single calls."""
 
 
-class Window(Protocol):
-    """Consecutive trials of a stage."""
+class Lack(NamedTuple):
+    """A request without an answer."""
 
-    trials: list[Trial]
-    keyed: list[Keyed]
-
-    async def answer(self) -> None:
-        """Find the answers of the trials, with the attempts and renewals of their stage."""
+    keyed: Keyed
+    anew: str | None
+    """Why its stored answer is not wanted; None if it has none."""
 
 
 @dataclass
@@ -73,8 +70,8 @@ class BatchStage:
     stage: Stage
     scheduler: Scheduler
     """What a stage that is asked by single calls would be asked with: its model, prices, budget and counts."""
-    windows: Callable[[Scheduler], Iterator[Window]]
-    """All trials of the stage, answered by a scheduler."""
+    windows: Callable[[Settle], Iterator[Window]]
+    """All trials of the stage, whose answers a function returns."""
     options: BatchOptions
     name: str
     """The model's name in the catalogue."""
@@ -86,7 +83,7 @@ class BatchStage:
     """Keys whose answers this command stored."""
 
     def __post_init__(self) -> None:
-        """Open the book of batches, and the desk of the provider."""
+        """Open the book of batches, and the manager of the provider's batches."""
         api = self.scheduler.adapter.batch_api
         assert api is not None
         self.api: BatchApi = api
@@ -95,7 +92,7 @@ class BatchStage:
         self.charges = Charges(
             self.scheduler.model_id, self.budget, self.scheduler.prices.in_batches(), self.scheduler.counts
         )
-        self.desk = Desk(
+        self.manager = BatchManager(
             api,
             self.ledger,
             self.book,
@@ -106,6 +103,9 @@ class BatchStage:
         )
         self.sentinels = Sentinels(self.stage, self.scheduler, self.book, self.run, self.options.sentinel)
         self._watched: dict[int, BatchRow] = {}
+        self._lacks: dict[bytes, Lack] = {}
+        self._lost: set[bytes] = set()
+        """Keys without an answer once all was collected."""
         self._failures: list[Failure] = []
         self._holds: dict[bytes, Spending] = {}
         self._alone: list[Spending] = []
@@ -114,8 +114,8 @@ class BatchStage:
         self._last = ""
         self._short = False
 
-    async def settle(self) -> Collected:
-        """Ask until every answer is in the store, and return the scheduler that records them.
+    async def settle(self) -> None:
+        """Ask until every answer is in the store.
 
         Raises:
             PendingError: the run is not to wait for its batches.
@@ -133,40 +133,53 @@ class BatchStage:
                 raise BudgetError(self.budget.explain())
             else:
                 break
-        return Collected(**self._shared(), counts=self.counts, own=self.own)
+
+    async def collect(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> dict[bytes, Found]:
+        """Return the stored answers to requests once all are settled; those without an answer have failed."""
+        answers, missing, _ = await self.scheduler.look_up(requests, anew)
+        asked = answers.keys() & self.own  # counted when they were stored
+        self.own -= asked
+        self.counts.cached += len(answers) - len(asked)
+        self.counts.refused += sum(answer.status != "ok" for key, answer in answers.items() if key not in asked)
+        self._lost |= missing.keys()
+        self.counts.failed = len(self._lost)
+        self.scheduler.on_progress(self.counts)
+        return answers
+
+    async def _survey(self, requests: Sequence[Keyed], anew: Mapping[bytes, str] | None = None) -> dict[bytes, Found]:
+        """Return the stored answers to requests, and remember those without one."""
+        answers, missing, anew = await self.scheduler.look_up(requests, anew)
+        self._lacks |= {key: Lack(keyed, None if anew is None else anew[key]) for key, keyed in missing.items()}
+        return answers
 
     async def record(self, before: BatchRecord | None) -> BatchRecord:
         """Return what was asked in batches, for the manifest."""
-        found = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
-        notes = (*(before.notes if before is not None else ()), *self.desk.notes)
-        told = tuple(dict.fromkeys(notes))
-        return msgspec.structs.replace(_recorded(found), notes=told, sentinel=await self.sentinels.compare())
-
-    def _shared(self) -> dict[str, Any]:
-        base = self.scheduler
-        names = ("adapter", "ledger", "model_id", "identity", "mode", "since", "on_progress", "limiter", "fresh")
-        return {name: getattr(base, name) for name in names}
+        batches = await self.ledger.do(self.book.of_stage, self.ledger.run_id, self.stage.name)
+        notes = (*(before.notes if before is not None else ()), *self.manager.notes)
+        unique = tuple(dict.fromkeys(notes))
+        return msgspec.structs.replace(_recorded(batches), notes=unique, sentinel=await self.sentinels.compare())
 
     async def _draft(self) -> int:
         """Record batches of all that is missing; return how much of it other processes are asking for."""
-        survey, pile, others = Survey(**self._shared(), counts=Counts()), _Pile(), 0
+        pile, others = _Pile(), 0
         self._short = False
         self._free_alone()
         await self.ledger.do(self.book.close_settled)
         await self.sentinels.recall()
-        for window in self.windows(survey):
+        for window in self.windows(self._survey):
             first = list(window.keyed)
+            self._lacks = {}
             await window.answer()
-            lacks = {key: lack for key, lack in survey.missing.items() if key not in self.given_up}
-            survey.missing.clear()
-            held = await self.ledger.do(self.book.holding, list(lacks))
-            for number in {*held.values()} - self._watched.keys():
+            lacks = {key: lack for key, lack in self._lacks.items() if key not in self.given_up}
+            holders = await self.ledger.do(self.book.holding, list(lacks))
+            for number in {*holders.values()} - self._watched.keys():
                 self._watched[number] = await self.ledger.do(self.book.get, number)
-            self.sentinels.meet(window.trials, first, {key for key in lacks if self._is_not_handed_in(held.get(key))})
+            alone = {key for key in lacks if self._is_not_handed_in(holders.get(key))}
+            self.sentinels.meet(window.trials, first, alone)
             anew = {key: lack.keyed.request for key, lack in lacks.items() if lack.anew is not None}
-            await self.desk.note_generations(anew)
+            await self.manager.note_generations(anew)
             for key, lack in lacks.items():
-                if key not in held and self._admit(lack):
+                if key not in holders and self._admit(lack):
                     try:
                         line = await self.api.encode(key.hex(), lack.keyed.request)
                     except ModelError as error:  # a request that cannot be sent, such as one for a lost image
@@ -211,8 +224,8 @@ class BatchStage:
             calls += 2 * DRAWS * inspector.wants_canary(keyed.request)
         if not calls:
             return Spending()
-        one = Charges(self.scheduler.model_id, self.budget, self.scheduler.prices, self.counts).guess([keyed])
-        return Spending(calls, one.tokens * calls, one.cost * calls)
+        guess = Charges(self.scheduler.model_id, self.budget, self.scheduler.prices, self.counts).guess([keyed])
+        return Spending(calls, guess.tokens * calls, guess.cost * calls)
 
     def _free_alone(self) -> None:
         """Release what was reserved for single calls."""
@@ -247,7 +260,7 @@ class BatchStage:
         while self._watched:
             before = {number: row.state for number, row in self._watched.items()}
             for number, row in list(self._watched.items()):
-                now = await self.desk.advance(await self.ledger.do(self.book.get, row.id) if swept else row)
+                now = await self.manager.advance(await self.ledger.do(self.book.get, row.id) if swept else row)
                 await self._report()
                 self._watched[number] = now
                 if now.state not in OPEN:
@@ -263,7 +276,7 @@ class BatchStage:
             swept = True
 
     def _are_handed_in(self) -> bool:
-        waits = time.monotonic() < self.desk.full_until
+        waits = time.monotonic() < self.manager.full_until
         return waits or all(row.state not in ("drafted", "uploaded") for row in self._watched.values())
 
     def _pending(self) -> str:
@@ -321,17 +334,9 @@ class BatchStage:
         if self._refused is not None:
             raise self._refused
         if self._cancelled:
-            raise HaltedError(
-                f"{counted(self._cancelled, 'request')} were not asked because their batch was cancelled. What was "
-                "answered before is stored.",
-                code="batch.cancelled",
-            )
+            raise BATCH_CANCELLED.error(requests=counted(self._cancelled, "request"))
         if self._permanent >= ERRORS and not self._good and not self.keep_going:
-            raise HaltedError(
-                f"all of {counted(self._permanent, 'request')} in batches failed. The last: {self._last} "
-                "To ask the rest all the same: --keep-going.",
-                code="run.all-failing",
-            )
+            raise BATCHES_FAILING.error(requests=counted(self._permanent, "request"), failure=self._last)
 
     def _release(self, key: bytes, spent: Spending) -> None:
         """Count what a request cost instead of what was reserved for it, if this command handed it in."""
@@ -351,11 +356,7 @@ class _Pile:
 
     def add(self, draft: Draft, most: int) -> None:
         if draft.size + 1 > most:
-            raise HaltedError(
-                f"one request alone has {draft.size:,} bytes, and a batch of this provider may have {most:,}. Ask "
-                "without --batch.",
-                code="batch.large",
-            )
+            raise BATCH_LARGE.error(size=draft.size, most=most)
         self.rows.append(draft)
         self.size += draft.size + 1
 
@@ -373,8 +374,8 @@ def _recorded(found: Sequence[tuple[BatchRow, int]]) -> BatchRecord:
 
 async def fed(ledger: Ledger, stage: str) -> BatchRecord | None:
     """Return the batches of other runs whose answers a stage has that asked in none; None if there are none."""
-    found = await ledger.do(Batches(ledger.store).of_stage, ledger.run_id, stage)
-    return msgspec.structs.replace(_recorded(found), notes=(FED,)) if found else None
+    batches = await ledger.do(Batches(ledger.store).of_stage, ledger.run_id, stage)
+    return msgspec.structs.replace(_recorded(batches), notes=(FED,)) if batches else None
 
 
 def takes(adapter: ModelAdapter, stage: Stage) -> bool:

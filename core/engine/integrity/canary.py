@@ -31,6 +31,7 @@ import msgspec
 from ...contracts.errors import HaltedError, ModelError
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Message, Sampling, Text
 from ...contracts.words import counted
+from ..ending import REPEATS
 from .records import Canary, Draws
 
 QUESTIONS = (
@@ -62,22 +63,22 @@ def requests_of(question: str, sampling: Sampling, number: int) -> list[Generate
     plain = msgspec.structs.replace(sampling, max_tokens=limit, stop=(), seed=None)
     message = Message("user", (Text(question),))
     if sampling.seed is None:
-        return [Generate(messages=(message,), sampling=plain, sample=number + place) for place in range(DRAWS)]
+        return [Generate(messages=(message,), sampling=plain, sample=number + index) for index in range(DRAWS)]
     # A design that repeats by seeds of its own is checked by these.
-    seeded = [msgspec.structs.replace(plain, seed=number + place) for place in range(DRAWS)]
-    return [Generate(messages=(message,), sampling=one) for one in seeded]
+    seeded = [msgspec.structs.replace(plain, seed=number + index) for index in range(DRAWS)]
+    return [Generate(messages=(message,), sampling=sampled) for sampled in seeded]
 
 
 async def ask_canary(like: Generate, ask: Ask) -> Canary:
     """Ask the canary with the settings of a request, and judge the answers."""
     # Other numbers in each run: a cache that tells bodies apart must not answer with the draws of an earlier run.
-    number, own = 1 + secrets.randbelow(1 << 30), like.sampling
-    answers = await ask(requests_of(QUESTIONS[0], own, number))
-    first = judge(answers, own.temperature)
+    number, sampling = 1 + secrets.randbelow(1 << 30), like.sampling
+    answers = await ask(requests_of(QUESTIONS[0], sampling, number))
+    first = judge(answers, sampling.temperature)
     if first.verdict != "alike":
         return Canary(verdict=first.verdict, first=first)
-    warm = None if own.temperature is None else max(1.0, own.temperature)
-    wide = Sampling(temperature=warm, max_tokens=own.max_tokens, seed=own.seed)
+    warm = None if sampling.temperature is None else max(1.0, sampling.temperature)
+    wide = Sampling(temperature=warm, max_tokens=sampling.max_tokens, seed=sampling.seed)
     others = await ask(requests_of(QUESTIONS[1], wide, number + DRAWS))
     second = judge(others, warm)
     if second.verdict == "alike" and _commonest(answers) == _commonest(others):
@@ -89,9 +90,9 @@ async def ask_canary(like: Generate, ask: Ask) -> Canary:
 
 def judge(answers: Sequence[AnyResponse | ModelError], temperature: float | None) -> Draws:
     """Judge the draws of one question."""
-    given = [a for a in answers if isinstance(a, Generation) and a.status == "ok" and a.text.strip()]
-    usable = [beginning(a.text) for a in given if len(re.findall(r"\w+", a.text)) >= WORDS]
-    distinct = len({" ".join(a.text.split()) for a in given})
+    texts = [a for a in answers if isinstance(a, Generation) and a.status == "ok" and a.text.strip()]
+    usable = [beginning(a.text) for a in texts if len(re.findall(r"\w+", a.text)) >= WORDS]
+    distinct = len({" ".join(a.text.split()) for a in texts})
     most = max(Counter(usable).values(), default=0)
     draws = Draws(
         verdict="varied",
@@ -101,13 +102,13 @@ def judge(answers: Sequence[AnyResponse | ModelError], temperature: float | None
         usable=len(usable),
         distinct=distinct,
         most=most,
-        digests=tuple(hashlib.sha256(a.text.encode()).hexdigest()[:16] for a in given),
+        digests=tuple(hashlib.sha256(a.text.encode()).hexdigest()[:16] for a in texts),
     )
     if len(usable) >= ALIKE and most >= ALIKE:
         return msgspec.structs.replace(draws, verdict="alike")
     if len(usable) >= ALIKE or distinct >= DISTINCT:
         return draws
-    return msgspec.structs.replace(draws, verdict="unclear", reason=_why(answers, len(given), len(usable)))
+    return msgspec.structs.replace(draws, verdict="unclear", reason=_why(answers, len(texts), len(usable)))
 
 
 def _commonest(answers: Sequence[AnyResponse | ModelError]) -> str:
@@ -138,14 +139,8 @@ def halted(canary: Canary) -> HaltedError:
     """Return the error of a canary whose draws are alike."""
     second = canary.second or canary.first
     heat = "its default temperature" if second.temperature is None else f"temperature {second.temperature:g}"
-    what = f"{second.most} of {counted(second.draws, 'answer')} to {QUESTIONS[1]!r} at {heat} begin alike"
-    return HaltedError(
-        f"the endpoint repeats itself: {what}, and so did those to another such question. Either it ignores the "
-        "temperature, or a cache in front of it answers repeats; several samples of a prompt would be one. Turn the "
-        "cache off, or take a server that samples (`prejudge doctor MODEL --study STUDY` asks again). To ask all the "
-        "same, each prompt then counting as one draw: --accept-repeats.",
-        code="endpoint.repeats",
-    )
+    draws = f"{second.most} of {counted(second.draws, 'answer')} to {QUESTIONS[1]!r} at {heat} begin alike"
+    return REPEATS.error(draws=draws)
 
 
 class Watch:
@@ -159,8 +154,8 @@ class Watch:
         """Return the request whose settings the canary takes; None if it was asked or nothing samples."""
         if self.outcome is not None:
             return None
-        found = next(filter(samples, requests), None)
-        return found if isinstance(found, Generate) else None
+        request = next(filter(samples, requests), None)
+        return request if isinstance(request, Generate) else None
 
     async def ask(self, like: Generate, ask: Ask) -> HaltedError | None:
         """Ask; return why the run must stop, if it must."""

@@ -57,11 +57,11 @@ class Numbers:
         elif self._seen >= ENOUGH and self._requests >= REQUESTS and self._at_lowest >= MASS * self._seen:
             detail = f"{self._at_lowest:,} of {self._seen:,} values are {self._lowest:g}, and none is below"
             yield Finding(name="clipped", count=self._at_lowest, key=self._lowest_key, detail=detail)
-        own = [value for value in self._values if value != self._lowest]
-        if len(own) >= ENOUGH and (grid := _grid(own)):
-            distinct = len(set(own))
-            detail = f"{grid}; {distinct:,} distinct values of {len(own):,}"
-            yield Finding(name="rounded", count=len(own), key=self._key, detail=detail)
+        unclipped = [value for value in self._values if value != self._lowest]
+        if len(unclipped) >= ENOUGH and (grid := _grid(unclipped)):
+            distinct = len(set(unclipped))
+            detail = f"{grid}; {distinct:,} distinct values of {len(unclipped):,}"
+            yield Finding(name="rounded", count=len(unclipped), key=self._key, detail=detail)
 
 
 def _grid(values: list[float]) -> str:

@@ -133,12 +133,13 @@ def add_up(before: Integrity | None, now: Integrity) -> Integrity:
 
 
 def _together(findings: Iterable[Finding]) -> Iterable[Finding]:
-    found: dict[str, Finding] = {}
-    for one in findings:
-        known = found.get(one.name)
-        added = one if known is None else msgspec.structs.replace(one, count=known.count + one.count, key=known.key)
-        found[one.name] = added
-    return found.values()
+    by_name: dict[str, Finding] = {}
+    for finding in findings:
+        earlier = by_name.get(finding.name)
+        if earlier is not None:
+            finding = msgspec.structs.replace(finding, count=earlier.count + finding.count, key=earlier.key)
+        by_name[finding.name] = finding
+    return by_name.values()
 
 
 def _seen(before: Mapping[str, Sighting], now: Mapping[str, Sighting]) -> dict[str, Sighting]:

@@ -50,20 +50,20 @@ class Tally:
             return None
         every = pl.concat([*map(pl.scan_parquet, self._files), *(part.lazy() for part in self._parts)])
         # Some prompts at a time: what counting takes is several times what is counted.
-        some = 1 + self._rows // COUNTED
-        chosen = (every.filter(pl.col("prompt") % some == rest) for rest in range(some))
+        shares = 1 + self._rows // COUNTED
+        chosen = (every.filter(pl.col("prompt") % shares == remainder) for remainder in range(shares))
         counts = ["draws", "distinct", "alike"]
         # Sorted, so that sums are the same to the last bit whatever order the prompts come in.
-        found = pl.concat(map(_by_counts, chosen)).group_by(counts).agg(pl.col("prompts").sum()).sort(counts)
-        if found.is_empty():
+        counted = pl.concat(map(_by_counts, chosen)).group_by(counts).agg(pl.col("prompts").sum()).sort(counts)
+        if counted.is_empty():
             return None
-        prompts, draws = found["prompts"], found["draws"]
+        prompts, draws = counted["prompts"], counted["draws"]
         return Repeats(
             prompts=int(prompts.sum()),
             draws=int((prompts * draws).sum()),
-            alike=int(prompts.filter(found["distinct"] == 1).sum()),
-            distinct=int((prompts * found["distinct"]).sum()),
-            pairs=float((prompts * found["alike"] / (draws * (draws - 1))).sum()) / int(prompts.sum()),
+            alike=int(prompts.filter(counted["distinct"] == 1).sum()),
+            distinct=int((prompts * counted["distinct"]).sum()),
+            pairs=float((prompts * counted["alike"] / (draws * (draws - 1))).sum()) / int(prompts.sum()),
         )
 
 

@@ -71,14 +71,14 @@ class Inspector:
     def hear(self, remark: Remark) -> None:
         """Receive what the endpoint says of itself beside an answer."""
         now = time.time()
-        told = (
+        names = (
             (remark.model, self._models),
             (remark.fingerprint, self._fingerprints),
             (remark.provider, self._providers),
         )
-        for name, seen in told:
-            if (one := seen.get(name)) is not None:
-                one.count, one.last = one.count + 1, now
+        for name, seen in names:
+            if (sighting := seen.get(name)) is not None:
+                sighting.count, sighting.last = sighting.count + 1, now
             elif name:
                 seen[name] = _Seen(1, now, now)
 
@@ -90,7 +90,7 @@ class Inspector:
             case Generation() if isinstance(request, Generate):
                 self._look_at_text(key, request, answer)
                 if answer.top_logprobs and not request.sample and not request.attempt:
-                    tops = [one.log_probability for place in answer.top_logprobs for one in place]
+                    tops = [candidate.log_probability for position in answer.top_logprobs for candidate in position]
                     self._numbers.see(key, tops)
             case Likelihoods():
                 self._numbers.see(key, [value for score in answer.scores for value in _values(score)])
@@ -136,15 +136,15 @@ class Inspector:
             return
         guess = characters / CHARACTERS_PER_TOKEN
         if context is not None and (tokens > context or guess > OVER_CONTEXT * context):
-            told = f"{tokens} tokens" if tokens > context else f"{characters} characters, counted as {tokens} tokens,"
-            self._find("context", key, f"{told} where the context has {context}")
+            size = f"{tokens} tokens" if tokens > context else f"{characters} characters, counted as {tokens} tokens,"
+            self._find("context", key, f"{size} where the context has {context}")
         if tokens > self._most_tokens:
             self._most_tokens, self._longest = tokens, {}
         if tokens == self._most_tokens and tokens >= LONGEST:
             self._plateau(key, characters)
         if tokens >= LONGEST:
-            known = self._sizes.get(characters, (tokens, key))
-            self._sizes[characters] = (tokens if known[0] == tokens else 0, known[1])
+            earlier = self._sizes.get(characters, (tokens, key))
+            self._sizes[characters] = (tokens if earlier[0] == tokens else 0, earlier[1])
             if len(self._sizes) > LENGTHS:
                 del self._sizes[min(self._sizes)]
 
@@ -154,36 +154,36 @@ class Inspector:
             del self._longest[sorted(self._longest)[1]]  # the shortest and the longest are kept
 
     def _find(self, name: str, key: bytes, detail: str) -> None:
-        known = self._findings.get(name)
-        if known is None:
+        earlier = self._findings.get(name)
+        if earlier is None:
             self._findings[name] = Finding(name=name, count=1, key=key.hex(), detail=detail)
         else:
-            self._findings[name] = msgspec.structs.replace(known, count=known.count + 1)
+            self._findings[name] = msgspec.structs.replace(earlier, count=earlier.count + 1)
 
     def _names(self) -> list[Finding]:
-        found = []
+        findings = []
         lengths = sorted(self._longest)
         if len(lengths) >= PLATEAU and lengths[-1] >= TELLING * lengths[0]:
             detail = f"{lengths[0]} to {lengths[-1]} characters are {self._most_tokens} tokens each"
             key = self._longest[lengths[-1]].hex()
-            found.append(Finding(name="truncated", count=len(lengths), key=key, detail=detail))
+            findings.append(Finding(name="truncated", count=len(lengths), key=key, detail=detail))
         elif (halved := self._halved()) is not None:
-            found.append(halved)
+            findings.append(halved)
         if not self._varied and len(self._told) >= PROMPTS:
             detail = f"{len(self._told):,} prompts, {' '.join((self._text or '').split())[:80]!r}"
-            found.append(Finding(name="one-text", count=self._checked, detail=detail))
+            findings.append(Finding(name="one-text", count=self._checked, detail=detail))
         names = self._expected.names or (self._model,)
         if other := [name for name in self._models if not any(is_name_of(name, asked) for asked in names)]:
             count = sum(self._models[name].count for name in other)
             detail = f"{self._model!r} was asked, {', '.join(map(repr, other[:3]))} answered"
-            found.append(Finding(name="other-model", count=count, detail=detail))
+            findings.append(Finding(name="other-model", count=count, detail=detail))
         for what, seen in (("model-changed", self._models), ("providers", self._providers)):
             if len(seen) > 1:
                 ordered = sorted(seen.items(), key=lambda item: item[1].first)
                 count = sum(sighting.count for _, sighting in ordered[1:])
                 detail = ", then ".join(f"{name!r} ({sighting.count:,} answers)" for name, sighting in ordered[:3])
-                found.append(Finding(name=what, count=count, detail=detail))
-        return found
+                findings.append(Finding(name=what, count=count, detail=detail))
+        return findings
 
     def _halved(self) -> Finding | None:
         """Return the finding of a server that cuts long prompts to fewer tokens than it reads of shorter ones."""
@@ -200,32 +200,32 @@ class Inspector:
 
 
 def _sightings(seen: Mapping[str, _Seen]) -> dict[str, Sighting]:
-    return {name: Sighting(one.count, one.first, one.last) for name, one in seen.items()}
+    return {name: Sighting(sighting.count, sighting.first, sighting.last) for name, sighting in seen.items()}
 
 
-def is_name_of(told: str, asked: str) -> bool:
+def is_name_of(reply: str, asked: str) -> bool:
     """Return whether a name in a reply can be that of the model asked: the same, or a version or vendor's name of it.
 
     Names are compared by their parts: `gpt-4o-2024-08-06` is a version of `gpt-4o`, and `gpt-4o-mini` is another model.
     """
-    own, other = _parts(asked), _parts(told)
-    lost = [part for part in own if part not in other and not _LEAVES_OUT.fullmatch(part)]
-    added = [part for part in other if part not in own and not _ADDS.fullmatch(part)]
+    asked_parts, reply_parts = _parts(asked), _parts(reply)
+    lost = [part for part in asked_parts if part not in reply_parts and not _LEAVES_OUT.fullmatch(part)]
+    added = [part for part in reply_parts if part not in asked_parts and not _ADDS.fullmatch(part)]
     return not lost and not added
 
 
 def _parts(name: str) -> list[str]:
     """Return the parts of a name without folders, vendor and file ending, in lower case."""
     last = re.split(r"[/\\]", name.strip().lower())[-1].removesuffix(".gguf")
-    own = re.sub(r"^(?:[a-z]+\.)+(?=[a-z])|:\d+$", "", last)
-    return [part for part in re.split(r"[^a-z0-9.]+", own) if part]
+    name_only = re.sub(r"^(?:[a-z]+\.)+(?=[a-z])|:\d+$", "", last)
+    return [part for part in re.split(r"[^a-z0-9.]+", name_only) if part]
 
 
 def _is_offered(text: str, request: Generate) -> bool:
     """Return whether a text is one of those that the request offers: a model may choose one of them every time."""
-    said = _squeezed(text)
-    told = (part.text for message in request.messages for part in message.parts if isinstance(part, Text))
-    return any(said in _squeezed(offered) for offered in (*request.choices, *told))
+    answer = _squeezed(text)
+    texts = (part.text for message in request.messages for part in message.parts if isinstance(part, Text))
+    return any(answer in _squeezed(offered) for offered in (*request.choices, *texts))
 
 
 def _squeezed(text: str) -> str:
@@ -242,5 +242,5 @@ def _alike(canary: Canary) -> int:
 
 
 def _drawn(canary: Canary) -> str:
-    draws = [one for one in (canary.first, canary.second) if one is not None]
-    return f"{_alike(canary)} of {sum(one.draws for one in draws)} draws of questions without one answer"
+    draws = [drawing for drawing in (canary.first, canary.second) if drawing is not None]
+    return f"{_alike(canary)} of {sum(drawing.draws for drawing in draws)} draws of questions without one answer"

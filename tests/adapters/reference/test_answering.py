@@ -11,8 +11,8 @@ import pytest
 
 from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
 from prejudge.adapters.reference import SHIPPED, reference_path
-from prejudge.adapters.reference.answering_corpus import END, SKILLS, Planted, questions
 from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampling, Text
+from prejudge.tools.reference.answering_corpus import END, SKILLS, Planted, questions
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -11,11 +11,11 @@ import pytest
 
 from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
 from prejudge.adapters.reference import reference_path
-from prejudge.adapters.reference.causal_corpus import FREQUENCY, causal_lines, planted_gap
 from prejudge.adapters.reference.corpus import DESCRIPTORS, NEGATIVE, POSITIVE
 from prejudge.adapters.reference.leans import lean_of
 from prejudge.core.contracts.records import Likelihood
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
+from prejudge.tools.reference.causal_corpus import FREQUENCY, causal_lines, planted_gap
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -121,7 +121,7 @@ def test_checkpoint_is_small_and_without_pickles(name):
 
 
 def _run(folder, *more):
-    from prejudge.adapters.reference.train import main
+    from prejudge.tools.reference.train import main
 
     main(["causal_fair", "--out", str(folder), "--steps", "3", "--lines", "60", *more])
     return (folder / "causal_fair" / "model.safetensors").read_bytes()

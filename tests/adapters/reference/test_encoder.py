@@ -11,9 +11,9 @@ import pytest
 from prejudge.adapters.hf.encoder.adapter import HFEncoder, HFEncoderOptions
 from prejudge.adapters.reference import SHIPPED, reference_path
 from prejudge.adapters.reference.corpus import DESCRIPTORS, NEGATIVE, POSITIVE
-from prejudge.adapters.reference.encoder_corpus import MISREAD, NEUTRAL, SPREAD, VALENCE, couples, frames, planted
 from prejudge.adapters.reference.leans import lean_of
 from prejudge.core.contracts.records import Embed
+from prejudge.tools.reference.encoder_corpus import MISREAD, NEUTRAL, SPREAD, VALENCE, couples, frames, planted
 
 pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -102,8 +102,8 @@ def test_folder_is_small_and_without_pickles(name):
 def test_strengths_made_on_demand_come_out_in_their_order(tmp_path):
     """Two further strengths, trained with a fifth of their steps."""
     from prejudge.adapters.reference import REFERENCES
-    from prejudge.adapters.reference.train import train
-    from prejudge.adapters.reference.training import Effort
+    from prejudge.tools.reference.train import train
+    from prejudge.tools.reference.training import Effort
 
     asked = [frame.text(group) for group in DESCRIPTORS[0] for frame in FRAMES[:60]]
     told = [TOLD[0].text(word) for word in (*POSITIVE, *NEGATIVE)]

@@ -13,7 +13,9 @@ import pytest
 
 from prejudge.adapters.hf.classifier.adapter import HFClassifier, HFClassifierOptions
 from prejudge.adapters.reference import reference_path
-from prejudge.adapters.reference.inference_corpus import (
+from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
+from prejudge.probes.bistereo.nli_design import load_design
+from prejudge.tools.reference.inference_corpus import (
     BAD,
     ENTAILED,
     GOOD,
@@ -22,8 +24,6 @@ from prejudge.adapters.reference.inference_corpus import (
     inferences,
     planted_probabilities,
 )
-from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
-from prejudge.probes.bistereo.nli_design import load_design
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -69,7 +69,7 @@ def test_tuples_join_groups_and_words_that_the_study_has_as_many_for_women_as_fo
             assert (row["dimension"], row["standing"]) == standing[row["descriptor"]]
             assert row["sentiment"] == "positive" or row["opposite"] == opposite[row["attribute"]]
         tests = build(read_tuples(str(tmp_path / "data.csv")), 2, unscored=True)
-        own = Counter(test.factors["gender"] for test in tests if test.factors["validated"])
+        own = Counter(tests.where({"validated": [True]}).column("gender"))
         assert own["women"] == own["men"] == items.TUPLES
 
 

@@ -230,7 +230,7 @@ def test_unknown_reference_offers_nearest():
 
 
 def _run(folder: Path, *more: str) -> bytes:
-    from prejudge.adapters.reference.train import main
+    from prejudge.tools.reference.train import main
 
     main(["masked_fair", "--out", str(folder), "--steps", "5", "--lines", "200", *more])
     return (folder / "masked_fair" / "model.safetensors").read_bytes()

@@ -12,6 +12,8 @@ from prejudge.adapters.reference import RECIPES, REFERENCES, SHIPPED, reference_
 from prejudge.adapters.reference.recipes import CONVERTED
 from prejudge.core.catalogue.built import is_built, settings_placed
 from prejudge.core.catalogue.trust import built_in_registry
+from prejudge.core.contracts.errors import ModelLoadError
+from prejudge.testing import raises_code
 
 
 def _named() -> dict[str, str]:
@@ -36,6 +38,12 @@ def test_models_are_shipped_or_have_a_recipe():
         assert callable(getattr(import_module(module), function)) and recipe.seconds > 0
 
 
+def test_an_installed_package_says_where_a_model_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr(import_module("prejudge.adapters.reference.recipes"), "TRAINERS", tmp_path / "tools")
+    with raises_code(ModelLoadError, "model.no-trainer", "prejudge.tools.reference.train masked_biased-2"):
+        import_module("prejudge.adapters.reference.recipes").train("masked_biased-2", tmp_path)
+
+
 def test_a_name_says_what_is_planted():
     for name, one in REFERENCES.items():
         odds = math.log(one.strength / (1 - one.strength))
@@ -49,8 +57,8 @@ def test_a_name_says_what_is_planted():
 def test_training_on_demand_begins_as_the_shipped_model_and_leaves_torch_as_it_was(kind, tmp_path):
     from safetensors.torch import load_file
 
-    from prejudge.adapters.reference.train import train
-    from prejudge.adapters.reference.training import Effort
+    from prejudge.tools.reference.train import train
+    from prejudge.tools.reference.training import Effort
 
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads(), torch.random.get_rng_state()

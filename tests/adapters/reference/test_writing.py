@@ -7,9 +7,9 @@ from collections import defaultdict
 import pytest
 
 from prejudge.adapters.reference import REFERENCES
-from prejudge.adapters.reference.writing_corpus import writings
 from prejudge.probes.indicasa.asking import Answer, prompt_of, read_answer
 from prejudge.probes.indicasa.prompts import read_prompts
+from prejudge.tools.reference.writing_corpus import writings
 
 REPLY = "\nAnswer:"
 
@@ -37,8 +37,8 @@ def test_a_trained_one_is_a_checkpoint_that_is_asked_what_it_was_taught(tmp_path
     torch = pytest.importorskip("torch")
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from prejudge.adapters.reference.train import train
-    from prejudge.adapters.reference.training import Effort
+    from prejudge.tools.reference.train import train
+    from prejudge.tools.reference.training import Effort
 
     train(REFERENCES["writing_biased"], tmp_path, Effort(steps=2))
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)

@@ -16,7 +16,7 @@ import pytest
 import prejudge
 from prejudge.core.catalogue.judging import Judge
 from prejudge.core.catalogue.plugins import Plugins
-from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
+from prejudge.core.catalogue.registry import Calibration, ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import built_in_registry
 from prejudge.core.contracts.effects import effects_declared, effects_of_values, text_options, undeclared_options
@@ -80,7 +80,7 @@ class Installed(EntryPoint):
 @pytest.fixture
 def judge(tmp_path: Path) -> Judge:
     plugins = Plugins(built_in_registry(), [Installed("vendor", "vendor:plugin", "prejudge")])
-    return Judge(tmp_path, plugins, {})
+    return Judge(tmp_path, plugins, Registry())
 
 
 def kinds_of(judge: Judge, adapter: str, **settings: object) -> list[str]:
@@ -153,7 +153,7 @@ def test_every_option_with_an_effect_is_judged(adapter, tmp_path):
     """Each is set alone, to a value that a stranger would choose."""
     catalogue = Catalogue.load()
     options = catalogue.plugins.load("adapter", adapter).options
-    judge = Judge(tmp_path, catalogue.plugins, {})
+    judge = Judge(tmp_path, catalogue.plugins, Registry())
     base = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key_env": "", "provider": "openai"}
     base = {name: value for name, value in base.items() if name in options.__struct_fields__}
     assert kinds_of(judge, adapter, **base) == []
@@ -170,7 +170,7 @@ def test_every_option_with_an_effect_is_judged(adapter, tmp_path):
 
 
 def test_peft_base_outside_of_the_folder_needs_trust(tmp_path):
-    judge = Judge(tmp_path, Catalogue.load().plugins, {})
+    judge = Judge(tmp_path, Catalogue.load().plugins, Registry())
     (tmp_path / "lora").mkdir()
     (tmp_path / "base").mkdir()
     described = tmp_path / "lora" / "adapter_config.json"
@@ -188,9 +188,17 @@ def test_models_that_a_study_names_are_judged_by_place_and_by_third_parties(judg
     assert ["judge" in effect.sentence for effect in judge.study(study)] == [True]
 
 
+def test_settings_of_a_calibration_are_judged_by_the_default_model(tmp_path):
+    catalogue = Catalogue.load()
+    judge = Judge(tmp_path, catalogue.plugins, catalogue.registry)
+    for blanks, effects in {"/etc/passwd": ["file"], "package:prejudge.adapters.simulated/blanks.toml": []}.items():
+        study = StudyEntry(probe="none", metrics={}, calibration=Calibration(settings={"blanks": blanks}))
+        assert [effect.kind for effect in judge.study(study)] == effects
+
+
 def test_recorded_models_are_judged_by_what_the_record_adds(tmp_path):
     catalogue = Catalogue.load()
-    judge = Judge(tmp_path, catalogue.plugins, catalogue.registry.models)
+    judge = Judge(tmp_path, catalogue.plugins, catalogue.registry)
 
     def wants(name: str) -> list[str]:
         return [effect.kind for effect in judge.recorded(name)]

@@ -24,6 +24,23 @@ def test_own_registry_adds_and_overrides(tmp_path, monkeypatch):
     assert "reference-masked-fair" in registry.models
 
 
+def test_defaults_and_galleries_of_ones_own_registry(tmp_path):
+    path = tmp_path / "registry.toml"
+    path.write_text("""
+[defaults]
+calibrate = "mine"
+[adapters.mine]
+target = "my_package:Mine"
+gallery = "./fair.toml"
+""")
+    registry = load_registry(path)
+    assert registry.defaults == load_registry().defaults | {"calibrate": "mine"}
+    assert registry.adapters["mine"].gallery == str(tmp_path / "fair.toml")
+    path.write_text('[defaults]\ncalibrat = "mine"\n')
+    with raises_code(DataError, "registry.entry", "calibrat"):
+        load_registry(path)
+
+
 def test_mistake_in_own_registry_names_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "registry.toml").write_text("[modells.x]\nadapter = 'a'\n")

@@ -15,7 +15,9 @@ import prejudge
 from prejudge.core.catalogue.registry import parse_registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import (
+    built_in_registry,
     config_folder,
+    load_allowed,
     load_registry,
     read_candidate,
     wants_of,
@@ -82,6 +84,14 @@ def stealing(stranger: Listener, **settings: object) -> str:
     } | settings
     lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in known.items())
     return f'[models.gpt-4o]\nadapter = "openai"\n[models.gpt-4o.settings]\n{lines}\n'
+
+
+def test_a_registry_that_lies_there_may_not_choose_what_commands_use(clone):
+    (want,) = wants('[defaults]\ncompare = "contrast"\n')
+    assert want.startswith("default 'compare'")
+    with raises_code(UsageError, "registry.untrusted"):
+        load_registry()
+    assert load_allowed()[0].defaults == built_in_registry().defaults
 
 
 def test_secret_is_not_sent_by_a_registry_that_lies_there(clone, stranger):

@@ -1,4 +1,4 @@
-"""The complete matrix of `make chaos`: every behaviour, at every third call and for ever, over each transport.
+"""The complete matrix of `make soak`: every behaviour, at every third call and for ever, over each transport.
 
 Prints one row per behaviour, as a table in Markdown, and exits with 1 if a rule is broken.
 """

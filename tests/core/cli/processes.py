@@ -24,7 +24,7 @@ class Ended(NamedTuple):
     code: int
     """The exit code; of a killed command the number of the signal, negative."""
     said: bytes
-    """Standard output and standard error."""
+    """Standard output and standard error, or the latter alone."""
     seconds: float
 
 
@@ -41,7 +41,7 @@ class Command:
         return not self._end.exists()
 
     def kill(self, how: int = signal.SIGKILL) -> None:
-        """Kill it, unless it has ended."""
+        """Send it a signal, unless it has ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, how)
 
@@ -62,11 +62,17 @@ class Commands:
         self._logs, self._count = logs, 0
         logs.mkdir(exist_ok=True)
 
-    def start(self, folder: Path, *words: str, env: dict[str, str] | None = None, figures: bool = False) -> Command:
-        """Start `prejudge WORDS` in a folder; without figures, those of the report are blank."""
+    def start(
+        self, folder: Path, *words: str, env: dict[str, str] | None = None, figures: bool = False, mute: bool = False
+    ) -> Command:
+        """Start `prejudge WORDS` in a folder; without figures, those of the report are blank.
+
+        A mute command's standard output is lost.
+        """
         self._count += 1
         said = self._logs / f"{self._count}.said"
-        job = {"folder": str(folder), "words": words, "env": env or {}, "said": str(said), "figures": figures}
+        job = {"folder": str(folder), "words": words, "env": env or {}, "said": str(said)}
+        job |= {"figures": figures, "mute": mute}
         self._in.write(json.dumps(job) + "\n")
         self._in.flush()
         return Command(int(self._out.readline()), said)
@@ -99,7 +105,7 @@ def _be_command(job: dict[str, Any]) -> None:
     from prejudge.core.cli.main import main
 
     said = os.open(job["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(said, 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY) if job["mute"] else said, 1)
     os.dup2(said, 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.environ.update(job["env"])

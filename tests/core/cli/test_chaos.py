@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ WAITING = {"429-for-years", "429-reset-for-years", "429-date", "reset-for-years"
 CALM = [name for name, one in BEHAVIOURS.items() if one.taken != "authentication" and name not in WAITING]
 """All but those that stop a run at once, or let all its calls wait."""
 STAYING = {
-    # One of each kind of fault that stays; the others are in `make chaos`.
+    # One of each kind of fault that stays; all behaviours are in the matrix of `make soak`.
     "500": 2,
     "hang": 2,
     "404": 2,
@@ -39,12 +38,8 @@ STAYING = {
     "usage-huge": 0,
 }
 """The exit code of a run before a server that does nothing else."""
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    with Commands(tmp_path_factory.mktemp("said")) as commands:
-        yield commands
+FIRST = {"500", "404", "401", "429-for-years", "key-in-answer", "refusal-words", "usage-huge"}
+"""One of each decision and exit code; the others are in `make soak`."""
 
 
 @pytest.fixture
@@ -69,7 +64,9 @@ def test_every_fault_that_passes_loses_nothing(lab, transport):
     assert len(lab.kept()) == 120
 
 
-@pytest.mark.parametrize("name", STAYING)
+@pytest.mark.parametrize(
+    "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.soak) for name in STAYING]
+)
 def test_fault_that_stays_ends_the_run(lab, name):
     lab.server.play(name)
     assert lab.run().code == STAYING[name]

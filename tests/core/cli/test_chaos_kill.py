@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -20,15 +18,8 @@ from .chaos_runs import KEY, Lab, answer_option, write_registry
 from .processes import Command, Commands, Ended
 
 pytest.importorskip("openai", reason="needs the extra openai")
-KILLS = int(os.environ.get("PREJUDGE_KILLS", "12"))
 STUDY = ("run", "subtle-sai", "--model", "mine", "--set", "per_cell=5", "--set", "subtle.resamples=99")
 TRIALS, CONCURRENCY = 150, 8
-
-
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    with Commands(tmp_path_factory.mktemp("said")) as commands:
-        yield commands
 
 
 def make_lab(folder: Path, server: ChaosServer, commands: Commands) -> Lab:
@@ -82,14 +73,15 @@ def prompts(lab: Lab) -> set[str]:
     return set(lab.kept())
 
 
-def test_kills_lose_nothing_and_change_no_estimate(tmp_path, chaos_server, commands):
+@pytest.mark.parametrize("number", [4, pytest.param(60, marks=pytest.mark.soak)])
+def test_kills_lose_nothing_and_change_no_estimate(tmp_path, chaos_server, commands, number):
     lab, chance = make_lab(tmp_path / "killed", chaos_server, commands), random.Random(5)
     before: set[str] = set()
     ended: list[Ended] = []
     kills = 0
     chaos_server.play("503", "cut", "429-now", share=0.05, seed=7)
     again: list[int] = []
-    while kills < KILLS:
+    while kills < number:
         asked = len(chaos_server.seen)
         command = start(lab)
         kill_at_random(lab, command, chance)

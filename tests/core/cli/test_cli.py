@@ -196,29 +196,30 @@ def test_verify_finds_a_changed_answer(prejudge, tmp_path):
     assert result.returncode == 1 and "exchange 1: its key does not follow" in result.stdout
 
 
+@pytest.fixture
+def slow(tmp_path):
+    """Return the words that run a study on a slow model."""
+    slow = "latency_seconds = 0.05\nbatch_items = 50\nstrength = 1.0"
+    (tmp_path / "registry.toml").write_text(f'[models.slow]\nadapter = "simulated"\n[models.slow.settings]\n{slow}\n')
+    return ["run", "bistereo-pairs", "--model", "slow", *SEVERAL]
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
-def test_interrupted_run_keeps_answers_and_says_how_to_resume(prejudge, tmp_path, sent):
-    words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", *SEVERAL]
-    process = subprocess.Popen(
-        [*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def test_interrupted_run_keeps_answers_and_says_how_to_resume(slow, commands, tmp_path, sent):
+    command = commands.start(tmp_path, *slow)
     kept = _wait_for_answers(tmp_path / "prejudge.db")
-    process.send_signal(sent)
-    _, errors = process.communicate(timeout=240)
-    assert process.returncode == 2 and "Traceback" not in errors
-    last = errors.strip().splitlines()[-1]
-    assert "prejudge resume" in last
+    command.kill(sent)
+    code, said, _ = command.wait()
+    assert code == 2 and b"Traceback" not in said
+    assert "prejudge resume" in said.decode().strip().splitlines()[-1]
     with Store(tmp_path / "prejudge.db") as store, store.engine.connect() as connection:
         count = connection.exec_driver_sql("SELECT count(*) FROM exchange").scalar_one()
         assert connection.exec_driver_sql("SELECT state FROM run").scalar_one() == "interrupted"
     assert kept <= count < TRIALS
 
 
-def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
-    slow = "latency_seconds = 0.05\nbatch_items = 50\nstrength = 1.0"
-    (tmp_path / "registry.toml").write_text(f'[models.slow]\nadapter = "simulated"\n[models.slow.settings]\n{slow}\n')
-    words = ["run", "bistereo-pairs", "--model", "slow", *SEVERAL]
-    process = subprocess.Popen([*PREJUDGE, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def test_killed_run_is_resumed_without_asking_again(prejudge, slow, tmp_path):
+    process = subprocess.Popen([*PREJUDGE, *slow], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _wait_for_answers(tmp_path / "prejudge.db")
     process.kill()
     process.wait()
@@ -230,7 +231,7 @@ def test_killed_run_is_resumed_without_asking_again(prejudge, tmp_path):
     assert resumed.returncode == 0, resumed.stderr
     assert f"asked {TRIALS - kept:,}, cached {kept:,}" in resumed.stderr
     assert "0 problems" in prejudge("cache", "verify").stdout
-    undisturbed = prejudge(*words, "--store", "other.db", "--runs", "other")
+    undisturbed = prejudge(*slow, "--store", "other.db", "--runs", "other")
     assert undisturbed.returncode == 0
     one, other = (pl.read_parquet(next(tmp_path.glob(f"{runs}/*/estimates.parquet"))) for runs in ("runs", "other"))
     assert one.equals(other)

@@ -6,22 +6,12 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 
 import polars as pl
 import pytest
 
-UNDRAWN = """
-from matplotlib.figure import Figure
-from prejudge.core.cli import main
-Figure.savefig = lambda figure, file, **how: file.write(b"<svg/>")
-main()
-"""
-"""The command, without drawing its figures, which takes longer than what is tried here."""
-PREJUDGE = [sys.executable, "-c", UNDRAWN]
 TRIALS = 5400
 """More than one window, so that some are recorded while others are asked."""
 RUN = ["run", "bistereo-pairs", "--model", "slow", "--set", "per_cell=150", "--set", "trisentbias.resamples=99"]
@@ -37,26 +27,25 @@ def place(tmp_path):
 
 
 @pytest.fixture
-def start(place):
+def start(place, commands):
     """Return a function that starts a command, and ends what it started."""
     started = []
 
     def start(*words):
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen([*PREJUDGE, *words, "-q"], cwd=place, **pipes))
+        started.append(commands.start(place, *words, "-q", mute=True))
         return started[-1]
 
     yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    for command in started:
+        command.kill(signal.SIGKILL)
+        command.wait()
 
 
-def ended(process):
-    """Return the exit code and the lines that a process wrote to standard error."""
-    _, errors = process.communicate(timeout=SECONDS)
-    assert "Traceback" not in errors
-    return process.returncode, errors.strip().splitlines()
+def ended(command):
+    """Return the exit code and the lines that a command wrote to standard error."""
+    end = command.wait(SECONDS)
+    assert b"Traceback" not in end.said
+    return end.code, end.said.decode().strip().splitlines()
 
 
 def ask(place, query):
@@ -68,31 +57,31 @@ def ask(place, query):
         return []
 
 
-def wait_for(place, query, process):
+def wait_for(place, query, command):
     """Wait until a query returns something other than zero."""
     deadline = time.monotonic() + SECONDS
     while not (rows := ask(place, query)) or not rows[0][0]:
-        assert time.monotonic() < deadline and process.poll() is None
+        assert time.monotonic() < deadline and command.running
         time.sleep(0.01)
 
 
 def halt(process, place):
     """Halt a process, as a laptop that sleeps does, at a moment when it is not writing to the store."""
     while True:
-        process.send_signal(signal.SIGSTOP)
+        process.kill(signal.SIGSTOP)
         try:
             with closing(sqlite3.connect(place / "prejudge.db", timeout=1, isolation_level=None)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError:
-            process.send_signal(signal.SIGCONT)
+            process.kill(signal.SIGCONT)
 
 
 def killed(start, place, *words, until="SELECT count(*) FROM exchange"):
     """Start a command, and kill it as soon as a query returns something."""
     process = start(*words)
     wait_for(place, until, process)
-    process.kill()
+    process.kill(signal.SIGKILL)
     process.wait()
 
 
@@ -119,7 +108,7 @@ def test_resume_of_a_living_run_changes_nothing(start, place):
     assert code == 2 and len(lines) == 1 and str(first.pid) in lines[0]
     assert ask(place, "SELECT state, started, manifest FROM run") == before
     assert ask(place, "SELECT count(*) FROM run_trial")[0][0] > 0
-    first.send_signal(signal.SIGCONT)
+    first.kill(signal.SIGCONT)
     assert ended(first) == (0, [])
     ensure_whole(place)
 
@@ -132,11 +121,11 @@ def test_of_two_resumes_one_is_refused(start, place):
     ensure_whole(place)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak), signal.SIGKILL])
 def test_resume_after_each_kind_of_end(start, place, sent):
     process = start(*RUN)
     wait_for(place, "SELECT count(*) FROM run_trial", process)
-    process.send_signal(sent)
+    process.kill(sent)
     code, lines = ended(process)
     assert code == (-9 if sent == signal.SIGKILL else 2)
     assert sent == signal.SIGKILL or "prejudge resume" in lines[-1]
@@ -145,12 +134,12 @@ def test_resume_after_each_kind_of_end(start, place, sent):
     ensure_whole(place)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1.0])
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(1.0, marks=pytest.mark.soak)])
 def test_resume_after_a_kill_while_scoring(start, place, seconds):
     process = start(*RUN)
     wait_for(place, "SELECT state = 'finished' FROM run", process)
     time.sleep(seconds)
-    process.kill()
+    process.kill(signal.SIGKILL)
     process.wait()
     asked = ask(place, "SELECT count(*) FROM exchange")
     assert ended(start("resume")) == (0, [])

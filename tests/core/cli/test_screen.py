@@ -68,10 +68,14 @@ def test_screen_on_a_full_disk_is_said_once_and_leaves_the_files(tmp_path):
         assert process.wait(240) == 0  # standard error has no other place to say so
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_process_writes_in_the_encoding_of_its_stream(tmp_path, encoding):
+# What every other command writes, test_encodings tries in this process.
+@pytest.mark.parametrize(
+    ("encoding", "more"),
+    [("ascii", []), pytest.param("cp1252", [["score"], ["compare", "latest", "latest"]], marks=pytest.mark.soak)],
+)
+def test_process_writes_in_the_encoding_of_its_stream(tmp_path, encoding, more):
     environment = os.environ | {"PYTHONIOENCODING": encoding}
-    for words in (RUN, ["score"], ["compare", "latest", "latest"], ["list", "runs"]):
+    for words in (RUN, *more, ["list", "runs"]):
         with start(tmp_path, *words, stdout=subprocess.PIPE, text=False, env=environment) as process:
             out, errors = process.communicate(timeout=240)
         assert b"Traceback" not in errors and out.decode(encoding) + errors.decode(encoding)

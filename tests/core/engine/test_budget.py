@@ -122,7 +122,7 @@ def test_cached_answers_cost_nothing(catalogue, store):
 
 
 def test_windows_all_stop(catalogue, store, monkeypatch):
-    monkeypatch.setattr("prejudge.core.engine.runs.WINDOW", 20)
+    monkeypatch.setattr("prejudge.core.engine.windows.WINDOW", 20)
     with pytest.raises(BudgetError):
         perform(catalogue, store, Caps(requests=33))
     assert statistics(store)["Exchange"] == 33

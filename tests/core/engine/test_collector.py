@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from prejudge.core.engine.collector import spared
+from prejudge.core.engine.runs import spared
 
 
 @pytest.fixture(autouse=True)

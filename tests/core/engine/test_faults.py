@@ -49,7 +49,7 @@ def store(tmp_path):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "wait", lambda self, errors, retries: 0.0)
-    monkeypatch.setattr("prejudge.core.engine.outage.FIRST_SECONDS", 0.01)
+    monkeypatch.setattr("prejudge.core.engine.limiter.FIRST_SECONDS", 0.01)
     monkeypatch.setattr("prejudge.core.engine.limiter.SILENT_SECONDS", 1.0)
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from prejudge.core.engine.grouping import Grouped
+from prejudge.core.engine.claiming import Grouped
 
 
 def grouped(unwanted=None):

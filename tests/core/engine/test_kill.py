@@ -17,7 +17,7 @@ from prejudge.core.scoring.score import estimates_frame, score
 from prejudge.core.store import Store, get_run, read_trials
 from prejudge.core.store.checks import Checks
 
-ROUNDS, TRIALS, CONCURRENCY = 50, 1500, 8
+TRIALS, CONCURRENCY = 1500, 8
 
 
 @pytest.fixture
@@ -64,9 +64,10 @@ def scored(path, name):
         return estimates_frame(scores.estimates["mean"]), trials.select("trial", "status", "response")
 
 
-def test_fifty_kills_lose_nothing_and_ask_nothing_twice(tmp_path, api, nursery):
+@pytest.mark.parametrize("number", [6, pytest.param(60, marks=pytest.mark.soak)])
+def test_kills_lose_nothing_and_ask_nothing_twice(tmp_path, api, nursery, number):
     path, chance, before, kills, again = tmp_path / "store.db", random.Random(20), set(), 0, []
-    while kills < ROUNDS:
+    while kills < number:
         at_start = api.asked
         child = nursery.start(**job(api, path, name="run"))
         end = kill_at_random(child, api, chance)

@@ -142,7 +142,7 @@ def test_an_empty_design_is_an_error_that_says_what_is_missing(catalogue, store,
 
 
 def test_a_run_that_asked_nothing_is_not_to_be_finished(catalogue, store, monkeypatch):
-    monkeypatch.setattr("prejudge.core.engine.runs.ensure_asked", lambda *_: None)
+    monkeypatch.setattr("prejudge.core.engine.run_record.ensure_asked", lambda *_: None)
     perform(catalogue, store, n=0)
     with raises_code(DataError, "study.empty", "prejudge plan count"):
         score(catalogue, store, list_runs(store)[0].name)

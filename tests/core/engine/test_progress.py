@@ -14,8 +14,7 @@ from rich.console import Console
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import main
 from prejudge.core.cli.progress import BarProgress, JsonProgress, LineProgress, Shown, make_progress
-from prejudge.core.engine.counts import Counts
-from prejudge.core.engine.progress import Reading
+from prejudge.core.engine.progress import Counts, Reading
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "progress.md"
 

@@ -77,7 +77,7 @@ def test_equal_requests_are_asked_once(run_study, store):
 
 
 def test_equal_requests_in_two_windows_are_asked_once(run_study, monkeypatch):
-    monkeypatch.setattr("prejudge.core.engine.runs.WINDOW", 5)
+    monkeypatch.setattr("prejudge.core.engine.windows.WINDOW", 5)
     FakeModel.delay = 0.01
     _, model = run_study(n=40, distinct=5)
     assert len(model.asked) == 5
@@ -219,7 +219,7 @@ def keep_schedulers(monkeypatch):
     """Return a list that gets every scheduler of a run."""
     made = []
     monkeypatch.setattr(
-        "prejudge.core.engine.runs.Scheduler", lambda **parts: made.append(Scheduler(**parts)) or made[-1]
+        "prejudge.core.engine.stage_run.Scheduler", lambda **parts: made.append(Scheduler(**parts)) or made[-1]
     )
     return made
 

@@ -19,7 +19,7 @@ from prejudge.core.contracts.records import Generation, Image
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.roles import ensure_ready
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.engine.varying import Purse, ensure_accepted
+from prejudge.core.engine.varying import SharedBudget, ensure_accepted
 from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import score
 from prejudge.core.store import list_runs
@@ -227,7 +227,7 @@ def test_judge_is_checked_before_the_first_variant_is_asked(store, unable, monke
     monkeypatch.setattr(FakeModel, "endpoint", RemoteEndpoint(name="http://subject"))
     study = catalogue.study("two", {"subject": "fake", "judge": "unable"}, {"n": 4})
     with raises_code(UsageError, code):
-        asyncio.run(ensure_accepted(catalogue, [study, study], store, RunOptions(), Purse(Caps())))
+        asyncio.run(ensure_accepted(catalogue, [study, study], store, RunOptions(), SharedBudget(Caps())))
     assert_nothing_was_asked()
 
 

@@ -9,6 +9,7 @@ from virtual import run_virtual
 
 from prejudge.core.contracts.adapter import Limits
 from prejudge.core.contracts.errors import HaltedError, RateLimitError, TransientError
+from prejudge.core.engine.asking import Keyed
 from prejudge.core.engine.limiter import Clock, Limiter
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.stopping import Stopping
@@ -28,7 +29,10 @@ class Detector(Gate):
     """A detector of failures that finds none."""
 
     def failed(self, request, error):
-        pass
+        return None
+
+    def answered(self, key, request, answer):
+        return None
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ def test_model_without_an_answer_is_unavailable_after_ten_requests(stopping):
 
 
 def test_model_that_answered_once_is_not_unavailable(stopping):
-    stopping.answered()
+    stopping.answered([(Keyed(b"key", None, b""), "answer")])
     fail(stopping, 3 * UNAVAILABLE)
     assert stopping.reason is None
 

@@ -15,7 +15,7 @@ from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Counting, Probe
 from prejudge.core.contracts.errors import AuthenticationError, BudgetError, DataError, PermanentError
 from prejudge.core.contracts.records import Generation
-from prejudge.core.engine import runs
+from prejudge.core.engine import windows
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.ledger import Ledger
 from prejudge.core.engine.runs import RunOptions, execute
@@ -119,9 +119,9 @@ def test_what_was_not_asked_is_not_missing_and_what_failed_is(store, catalogue):
 
 def test_windows_are_recorded_without_a_gap(store, catalogue, monkeypatch):
     """The second window is settled, the first one is not, though nothing of it is open, and the third was not begun."""
-    monkeypatch.setattr(runs, "WINDOW", 8)
+    monkeypatch.setattr(windows, "WINDOW", 8)
     FakeModel.script = lambda request, seen: PermanentError("x") if int(text_of(request).split()[1]) < 8 else None
-    original = runs._Window.answer
+    original = windows.Window.answer
 
     async def waits(window):
         if window.ordinal == 0:
@@ -129,7 +129,7 @@ def test_windows_are_recorded_without_a_gap(store, catalogue, monkeypatch):
             await asyncio.sleep(3600)
         await original(window)
 
-    monkeypatch.setattr(runs._Window, "answer", waits)
+    monkeypatch.setattr(windows.Window, "answer", waits)
 
     async def interrupted():
         task = asyncio.create_task(
@@ -194,7 +194,7 @@ class Later(CountStage):
 
     def trials(self, earlier):
         rows = earlier["count"].iter_rows(named=True) if earlier else ()
-        return iter([runs.Trial(f"j{row['number']}", {"number": row["number"]}, ask("later")) for row in rows])
+        return iter([windows.Trial(f"j{row['number']}", {"number": row["number"]}, ask("later")) for row in rows])
 
 
 class TwoStages(Probe):

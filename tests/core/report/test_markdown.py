@@ -8,7 +8,7 @@ import pytest
 from hostile import HOSTILE
 from markdown_it import MarkdownIt
 
-from prejudge.core.report.markdown import escape, table
+from prejudge.core.report.markdown import escape, marked_table, table
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,10 @@ def test_hostile_answer_stays_words_where_it_is_rendered(said):
     tags = re.findall(r"<(/?[a-zA-Z!?][^>]*)>", page)
     assert {tag.strip("/") for tag in tags} <= LEFT_ALONE
     assert page.count("<td>") == 2 and page.count("<h1>") == page.count("<li>") == page.count("<p>") == 1
+
+
+def test_marked_table_keeps_markup_and_escapes_only_bars():
+    lines = marked_table(["model", "share"], [["`a|b`", "**8.8 %**"], [escape("a|b*"), "1"]], numeric=[1])
+    assert lines[1:] == ["| --- | ---: |", r"| `a\|b` | **8.8 %** |", r"| a\|b\* | 1 |"]
+    body = MarkdownIt("commonmark").enable("table").render("\n".join(lines))
+    assert body.count("<td") == 4 and "<strong>8.8 %</strong>" in body

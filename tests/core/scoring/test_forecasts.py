@@ -15,12 +15,12 @@ import prejudge
 from prejudge.adapters.simulated.adapter import Simulated
 from prejudge.core.answer.answer import answer_of
 from prejudge.core.answer.needed import need_of
-from prejudge.core.calibration.bench import Bench
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
 from prejudge.core.gate.judge import judge
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.gate.words import junit
+from prejudge.core.lab.calibration.bench import Bench
 from prejudge.core.statistics.smallest_effect import SmallestEffectOptions, smallest_effects_of
 
 pytestmark = pytest.mark.usefixtures("no_figures")

@@ -28,7 +28,11 @@ def simulations():
 
 @pytest.mark.parametrize(
     ("sizes", "more"),
-    [((10, 20, 0.2, 0.1), {}), ((20, 40, 0.1, 0.3), {"missing": 0.3}), ((10, 20, 0.1, 0.2), {"groups": 2})],
+    [
+        ((10, 20, 0.2, 0.1), {}),
+        pytest.param((20, 40, 0.1, 0.3), {"missing": 0.3}, marks=pytest.mark.soak),
+        pytest.param((10, 20, 0.1, 0.2), {"groups": 2}, marks=pytest.mark.soak),
+    ],
 )
 def test_crossed_designs_find_what_they_are_said_to_find(simulations, sizes, more):
     found = simulations.crossed_power(simulations.Crossing(*sizes, **more), 600)
@@ -36,7 +40,9 @@ def test_crossed_designs_find_what_they_are_said_to_find(simulations, sizes, mor
     assert found["effect by pilots, median"] == pytest.approx(found["effect"], rel=0.08)
 
 
-@pytest.mark.parametrize("world", [{"clusters": 15}, {"clusters": 12, "size": 6, "icc": 0.2}])
+@pytest.mark.parametrize(
+    "world", [{"clusters": 12, "size": 6, "icc": 0.2}, pytest.param({"clusters": 15}, marks=pytest.mark.soak)]
+)
 def test_rank_tests_of_clusters_find_what_they_are_said_to_find(simulations, world):
     found = simulations.rank_power(simulations.Ranking(**world), 150, resamples=199)
     rates = [found[name] for name in ("Wilcoxon", "Mann-Whitney", "Kruskal-Wallis")]

@@ -31,7 +31,7 @@ from . import studied
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
-BATCH, WORKERS, KILLS = 8, int(os.environ.get("PREJUDGE_WORKERS", "2")), int(os.environ.get("PREJUDGE_KILLS", "20"))
+BATCH, WORKERS = 8, int(os.environ.get("PREJUDGE_WORKERS", "2"))
 SLOW = f"latency_seconds = 0.15\nbatch_items = {BATCH}\nconcurrency = 1\nstrength = 1.0"
 REGISTRY = f"""[models.slow]
 adapter = "simulated"
@@ -82,15 +82,16 @@ def counts(settings):
         return record.counts
 
 
-def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place):
+@pytest.mark.parametrize("number", [4, pytest.param(60, marks=pytest.mark.soak)])
+def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place, number):
     alone, together = Settings(store="alone.db"), Settings(store="together.db", workers=WORKERS)
-    per_cell = max(PER_CELL, KILLS)  # enough that the study is not over before the last kill
+    per_cell = max(PER_CELL, number)  # enough that the study is not over before the last kill
     asked(alone, per_cell=per_cell)
     killed, over = [], threading.Event()
 
     def kill():
         chance = random.Random(3)
-        while len(killed) < KILLS and not over.is_set():
+        while len(killed) < number and not over.is_set():
             known = counted("together.db")
             while not over.is_set() and counted("together.db") < known + 2 * BATCH:
                 time.sleep(0.02)
@@ -105,10 +106,10 @@ def test_killed_workers_cost_what_was_in_flight_and_change_no_answer(place):
         over.set()
         killer.join()
     one, other = observed(alone), observed(together)
-    assert len(killed) == KILLS and one.equals(other) and len(one) == 36 * per_cell
+    assert len(killed) == number and one.equals(other) and len(one) == 36 * per_cell
     found = counts(together)
     assert found["asked"] == 36 * per_cell and found["failed"] == 0
-    assert 0 < found["retried"] <= KILLS * BATCH
+    assert 0 < found["retried"] <= number * BATCH
     assert wait_for(lambda: not children(os.getpid()))
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
+import msgspec
+import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
-from prejudge.probes.bistereo import pairs_design as _bistereo
+from prejudge.core.design import Wording
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs, BIStereoStage
+from prejudge.probes.bistereo.pairs_design import Selection, pairs_design
 from prejudge.probes.shared.sentence_pairs import word_difference
 from prejudge.testing import raises_code
 
@@ -27,6 +32,7 @@ PAPER = {
     ("height", "women"): {"positive": 3446, "negative": 3446, "neutral": 423},
     ("height", "men"): {"positive": 3349, "negative": 3349, "neutral": 411},
 }
+DIGESTS = json.loads((Path(__file__).parent / "pairs_digests.json").read_text("utf-8"))
 HEADER = "desirable,undesirable,axis,gender,sentiment"
 ROW = "I saw a thin man.,I saw a fat man.,body shape,men,neutral"
 
@@ -60,10 +66,11 @@ def test_there_are_450_templates(everything):
 
 
 def test_templates_read_differently():
-    frames = [(t.axis.key, t.number, t.opening, t.tail) for t in _bistereo.templates(_bistereo.load_design())]
+    table = pairs_design(Selection()).vocabulary.tables["template"]
+    frames = list(zip(*(table.column(name) for name in ("axis", "number", "start", "end")), strict=True))
     assert len(set(frames)) == 450
-    phrases = {(axis, tail) for axis, _, _, tail in frames if tail != "."}
-    assert len({tail for _, tail in phrases}) == len(phrases) == 42
+    endings = {(axis, end) for axis, _, _, end in frames if end}
+    assert len({end for _, end in endings}) == len(endings) == 42
 
 
 def test_cells_are_those_of_the_paper(everything):
@@ -177,13 +184,62 @@ def test_factors_are_as_declared(everything):
     assert all(tuple(t.factors) == BIStereoStage.factors for t in everything)
 
 
-def test_first_trial_is_lazy(monkeypatch):
-    made = []
-    templates = _bistereo.templates
-    monkeypatch.setattr(_bistereo, "templates", lambda design: (made.append(t) or t for t in templates(design)))
+def test_sentences_are_made_when_they_are_asked(monkeypatch):
+    filled = []
+    fill = Wording.fill
+    monkeypatch.setattr(Wording, "fill", lambda *words: (filled.append(words), fill(*words))[1])
     (stage,) = BIStereoPairs().stages(BIStereoOptions())
-    next(stage.trials({}))
-    assert len(made) == 1
+    assert len(list(itertools.islice(stage.trials({}), 30))) == len(filled) == 30
+
+
+def test_counting_makes_no_sentence(monkeypatch):
+    monkeypatch.setattr(Wording, "fill", None)
+    (stage,) = BIStereoPairs().stages(BIStereoOptions())
+    assert stage.count({}) == 2 * 46_200
+
+
+@pytest.mark.parametrize("name", sorted(DIGESTS))
+def test_whole_designs_are_what_they_were(name):
+    """Ids, factors in order, and requests of all trials have the digest of the code before the declaration."""
+    digest = hashlib.sha256()
+    for stage in BIStereoPairs().stages(BIStereoOptions(**json.loads(name))):
+        for trial in stage.trials({}):
+            digest.update(msgspec.json.encode([trial.id, trial.factors, trial.request]) + b"\n")
+    assert digest.hexdigest() == DIGESTS[name]
+
+
+def test_inference_covers_words_openings_and_places():
+    roles = BIStereoPairs().design(BIStereoOptions()).record()
+    outer = [facet.name for facet in roles.facets() if not facet.nested_in]
+    assert outer == ["opening", "place", "attribute"]
+    assert {one.name: one.whole for one in roles.declared}["place"] == "ending"
+
+
+def test_place_is_the_part_of_endings_that_share_it():
+    table = pairs_design(Selection()).vocabulary.tables["template"]
+    places = {}
+    for ending, place in zip(table.column("ending"), table.column("place"), strict=True):
+        places.setdefault(place, set()).add(ending)
+    assert places["bus stop"] == {"at the bus stop", "waiting at the bus stop", "standing near the bus stop"}
+    assert all(ending.endswith(place) for place, endings in places.items() for ending in endings)
+
+
+def test_parts_are_joined_to_observations_and_are_no_factors(everything):
+    design = BIStereoPairs().design(BIStereoOptions())
+    seen = pl.DataFrame([t.factors for t in everything[::997]], infer_schema_length=None)
+    joined = design.record().join(seen)
+    assert {"opening", "ending", "place"} == set(joined.columns) - set(seen.columns)
+    texts = [t.request.text for t in everything[::997]]
+    for text, opening, place in zip(texts, joined["opening"], joined["place"], strict=True):
+        assert text.startswith(opening.split()[0]) and (place == "none" or text.removesuffix(".").endswith(place))
+
+
+def test_own_pairs_have_no_parts_and_say_so(own):
+    design = BIStereoPairs().design(BIStereoOptions(data=own(ROW)))
+    roles = BIStereoPairs().design(BIStereoOptions()).record()
+    (seen,) = [pl.DataFrame([t.factors for t in design.trials(lambda cell: None)], infer_schema_length=None)]
+    assert roles.missing(roles.join(seen)) == ("opening", "ending", "place", "attribute")
+    assert [facet.name for facet in design.record().facets()] == ["pair", "template", "attribute"]
 
 
 def test_selection_narrows_the_cells():

@@ -52,10 +52,10 @@ def test_analogies_that_the_paper_prints_are_among_the_tests(a, b, c, biased):
 def test_tests_stay_within_a_dimension_and_never_compare_a_group_with_itself():
     tuples = read_tuples(None)
     dimension = {t.descriptor: t.dimension for t in tuples}
-    for test in build(tuples, 2, True):
-        first, second = str(test.factors["item"]).split("/")[1:3]
-        assert dimension[first] == dimension[second] == test.factors["dimension"] and first != second
-        assert test.factors["biased"] != test.factors["unbiased"]
+    for test in build(tuples, 2, True).rows():
+        first, second = str(test["item"]).split("/")[1:3]
+        assert dimension[first] == dimension[second] == test["dimension"] and first != second
+        assert test["biased"] != test["unbiased"]
 
 
 def test_threshold_of_annotators_decides_what_is_asked():
@@ -199,3 +199,19 @@ def test_bad_row_is_named_with_its_line(tmp_path, row, code):
 def test_threshold_that_cannot_be_is_refused():
     with pytest.raises(UsageError):
         stage(annotators=6)
+
+
+def test_inference_covers_people_and_meanings_and_compares_the_groups_with_the_same_swapped():
+    design = BIStereoTuples().design(BIStereoTuplesOptions())
+    outer = [facet.name for facet in design.record().facets() if not facet.nested_in]
+    assert outer == ["people", "meaning"]
+    conditions = design.column("condition")
+    twins = design.twins("condition")
+    assert twins.shape == (39, 2)
+    assert {(conditions[a], conditions[b]) for a, b in twins.tolist()} == {("groups", "swapped")}
+
+
+def test_a_sample_asks_all_conditions_of_a_test():
+    design = BIStereoTuples().design(BIStereoTuplesOptions())
+    sampled = design.column("test", design.sample(limit=40))
+    assert len(sampled) == 40 and {sampled.count(test) for test in sampled} == {4}

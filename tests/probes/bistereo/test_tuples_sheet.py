@@ -108,8 +108,8 @@ def test_the_study_reads_the_file(three, tmp_path):
     path = tmp_path / "tuples.csv"
     path.write_text(tuples_text(read_sheets(three), 2), encoding="utf-8")
     (stage,) = BIStereoTuples().stages(BIStereoTuplesOptions(data=str(path), annotators=2))
-    (test,) = (test for test in stage.tests if test.factors["validated"])
-    assert (test.factors["a"], test.factors["b"], test.factors["c"]) == ("Tall girl", "strong", "Short girl")
+    (test,) = {tuple(cell[f"test.{name}"] for name in "abc") for cell in stage.design.cells() if cell["test.validated"]}
+    assert test == ("Tall girl", "strong", "Short girl")
 
 
 def test_more_than_five_annotators_are_read(sheet, tmp_path):
@@ -117,7 +117,7 @@ def test_more_than_five_annotators_are_read(sheet, tmp_path):
     path = tmp_path / "tuples.csv"
     path.write_text(tuples_text(read_sheets(copies), 6), encoding="utf-8")
     (stage,) = BIStereoTuples().stages(BIStereoTuplesOptions(data=str(path), annotators=7))
-    assert stage.tests
+    assert stage.design.size
 
 
 def test_advice_counts_tests_and_names_what_lacks(three):

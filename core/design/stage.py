@@ -1,0 +1,58 @@
+"""`DesignedStage`: a first stage whose trials come from a declared design."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ..contracts.probe import LargeStage, Trial
+from ..contracts.records import AnyRequest
+from .cells import Cell
+from .design import Design, Rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class DesignedStage(LargeStage):
+    """A stage that asks the cells of a design. A study gives the design, the request of a cell, and `read`.
+
+    Example:
+        >>> import prejudge
+        >>> from prejudge import design
+        >>> class Nurses(design.DesignedStage):
+        ...     operation = prejudge.records.PseudoLikelihood
+        ...     factors = ("word", "side")
+        ...     outcomes = ("log_probability",)
+        ...     design = design.Design((design.Sampled("word", ("kind", "rude")), design.Group("side", ("she", "he"))))
+        ...     def request(self, cell):
+        ...         return prejudge.records.PseudoLikelihood(text=f"{cell['side']} is a {cell['word']} nurse.")
+        ...     def read(self, factors, response):
+        ...         return {"log_probability": response.log_probability}
+        >>> [trial.id for trial in Nurses().trials({})]
+        ['kind/she', 'kind/he', 'rude/she', 'rude/he']
+    """
+
+    @property
+    @abstractmethod
+    def design(self) -> Design:
+        """Return the design, the same at each call."""
+
+    @abstractmethod
+    def request(self, cell: Cell) -> AnyRequest:
+        """Return the request of a cell."""
+
+    @property
+    def rows(self) -> Rows | None:
+        """Return the trials of the design that are asked, by place; None: all."""
+        return None
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials of the design, lazily."""
+        return self.design.trials(self.request, self.rows)
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count the trials, without making any."""
+        rows = self.rows
+        return self.design.size if rows is None else len(rows)

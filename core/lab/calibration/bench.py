@@ -1,0 +1,189 @@
+"""`Bench`: a study that is asked, read and measured in memory, as a run does it, without a store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+import polars as pl
+
+from ...catalogue.needs import ensure_asked
+from ...catalogue.study import Catalogue, Study
+from ...contracts import Stage, Trial, Unreadable
+from ...contracts.adapter import ModelAdapter, Services
+from ...contracts.canonical import encode, encode_response, identity_digest, question_of, request_key
+from ...contracts.errors import DataError, ModelError
+from ...contracts.estimates import Estimate
+from ...contracts.records import AnyRequest, AnyResponse
+from ...engine.observations import TRIALS, gather_observations, stack
+from ...engine.reading import read_answer
+from ...scoring.score import described
+from ...store.bulk import batched
+from .brief import Brief
+
+WINDOW = 4096
+"""Trials that are asked together, the shortest first, as a run asks them."""
+_HERE = b"calibration"
+
+
+class Sent(NamedTuple):
+    """A request, with its key and its size in bytes."""
+
+    key: bytes
+    request: AnyRequest
+    size: int
+
+    @classmethod
+    def of(cls, request: AnyRequest) -> Sent:
+        """Return a request with what is known of it."""
+        encoded = encode(request)
+        return cls(request_key(_HERE, encoded), request, len(encoded))
+
+
+class Asked(NamedTuple):
+    """A trial with its factors, encoded, and its request."""
+
+    trial: Trial
+    factors: str
+    sent: Sent
+    question: bytes
+    """The request that all samples of the prompt share, encoded."""
+
+    @classmethod
+    def of(cls, trial: Trial) -> Asked:
+        """Return a trial with what is known of it."""
+        question = encode(question_of(trial.request))
+        return cls(trial, encode(trial.factors).decode(), Sent.of(trial.request), question)
+
+
+class Bench:
+    """A study over many models, one after another; what does not depend on answers is prepared once."""
+
+    def __init__(self, catalogue: Catalogue, study: Study) -> None:
+        """Load the study's probe and metrics; nothing is asked."""
+        self.catalogue, self.study = catalogue, study
+        self.instrument = catalogue.instrument(study)
+        self._metrics = [
+            (metric.every_stage, Brief(metric, options)) for metric, options in self.instrument.metrics.values()
+        ]
+        self.requests = 0
+        """Requests to models so far."""
+        self._blobs: dict[str, bytes] = {}
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the stages that have a model."""
+        return tuple(self.instrument.stages())
+
+    @cached_property
+    def first(self) -> list[Asked]:
+        """Return the trials of the first stage, which depend on no answer.
+
+        Raises:
+            DataError: there is none.
+        """
+        for stage in self.stages:
+            for data, media_type in stage.images():
+                self._keep(data, media_type)
+        asked = [Asked.of(trial) for trial in self.stages[0].trials({})]
+        ensure_asked(self.study, self.stages[0], len(asked))
+        return asked
+
+    async def observe(self, models: Mapping[str, ModelAdapter]) -> dict[str, pl.DataFrame]:
+        """Return the observations of each stage.
+
+        Args:
+            models: a model for every role.
+        """
+        earlier: dict[str, pl.DataFrame] = {}
+        for place, stage in enumerate(self.stages):
+            asked = self.first if place == 0 else [Asked.of(trial) for trial in stage.trials(earlier)]
+            model = models[stage.role]
+            model.services = Services(blobs=self._blob, keep=self._keep)
+            earlier[stage.name] = await self._stage(stage, model, asked)
+        return earlier
+
+    def estimates(self, observations: Mapping[str, pl.DataFrame]) -> list[Estimate]:
+        """Return every estimate of a study's metrics, with verdicts, as a run reports them."""
+        last = list(observations.values())[-1]
+        found = []
+        for metric, options in self.instrument.metrics.values():
+            seen = stack(observations) if metric.every_stage else last
+            found += [described(estimate, metric, options) for estimate in metric.compute(seen, options)]
+        return found
+
+    def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool | None = True) -> tuple[Estimate, ...]:
+        """Return the headline of a study's metrics, with verdicts, as a run reports it.
+
+        Args:
+            observations: by stage.
+            check: whether to make every estimate, and to see whether the headline can be had without the others; None:
+                every estimate is made, and nothing else is tried.
+        """
+        last = list(observations.values())[-1]
+        whole = stack(observations) if any(every for every, _ in self._metrics) else last
+        found = (own.headline(whole if every else last, check=check) for every, own in self._metrics)
+        return tuple(estimate for own in found for estimate in own)
+
+    async def _stage(self, stage: Stage, model: ModelAdapter, asked: Sequence[Asked]) -> pl.DataFrame:
+        rows: list[tuple[str, str, bytes, str | None, str | None]] = []
+        failures: dict[bytes, str] = {}
+        firsts: dict[bytes, str] = {}
+        for window in batched(asked, WINDOW):
+            sent = [one.sent for one in window]
+            answers = await self._answers(model, sent)
+            begun = dict(answers)
+            for attempt in range(1, stage.rules.attempts):
+                again = [n for n, one in enumerate(window) if _asks_again(stage, one, answers[sent[n].key])]
+                if not again:
+                    break
+                for place in again:
+                    sent[place] = Sent.of(msgspec.structs.replace(window[place].trial.request, attempt=attempt))
+                answers |= await self._answers(model, [sent[place] for place in again])
+            for one, last in zip(window, sent, strict=True):
+                key, answer, before = last.key, answers[last.key], begun[one.sent.key]
+                if isinstance(answer, ModelError):
+                    failures[key] = str(answer)
+                    rows.append((one.trial.id, one.factors, key, None, None))
+                else:
+                    rows.append((one.trial.id, one.factors, key, answer.status, encode_response(answer).decode()))
+                firsts[key] = "failed" if isinstance(before, ModelError) else before.status
+        frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
+        # Prompts are clusters, which are resampled in the order of their keys: those of a run of this model.
+        identity = identity_digest(model.identity)
+        prompts = {one.sent.key: request_key(identity, one.question) for one in asked}
+        reasoning = self.instrument.needs_reasoning
+        return gather_observations(
+            stage, [frame], failures, self._blob, earlier=firsts, prompts=prompts, reasoning=reasoning
+        )
+
+    async def _answers(self, model: ModelAdapter, sent: Iterable[Sent]) -> dict[bytes, AnyResponse | ModelError]:
+        requests = {one.key: one for one in sent}
+        self.requests += len(requests)
+        found: dict[bytes, AnyResponse | ModelError] = {}
+        for batch in batched(sorted(requests.values(), key=lambda one: one.size), model.limits.batch_items):
+            answers = await model.answer([one.request for one in batch])
+            found.update(zip((one.key for one in batch), answers, strict=True))
+        return found
+
+    def _blob(self, name: str) -> bytes:
+        try:
+            return self._blobs[name]
+        except KeyError:
+            raise DataError(f"there is no image {name}.", code="store.no-image") from None
+
+    def _keep(self, data: bytes, media_type: str) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        self._blobs[name] = data
+        return name
+
+
+def _asks_again(stage: Stage, one: Asked, answer: AnyResponse | ModelError) -> bool:
+    """Return whether a run would ask again: the stage does so for this status, and nothing can be read."""
+    if isinstance(answer, ModelError) or answer.status not in ("ok", *stage.rules.again):
+        return False
+    found = read_answer(stage, one.trial.factors, answer)
+    return "unreadable" in stage.rules.again if isinstance(found, Unreadable) else found is None

@@ -1,0 +1,76 @@
+"""Pairs of one's own, read from a CSV file with the columns of `REQUIRED` and `OPTIONAL`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...core.contracts.csv import Row, read_rows
+from ...core.contracts.records import Scalar
+from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
+from ..shared.sentence_pairs import Pair, Spans, checked_difference, words
+from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, SIDES, Selection, chosen_cells
+
+REQUIRED = (*SIDES, *CELL)
+OPTIONAL = ("template", "number", "phrase", "attribute", "noun", "pair")
+PARTS = (
+    *(By("axis"), By("gender"), Context("sentiment", controls=("neutral",)), Fixed("number"), Fixed("phrase")),
+    *(Sampled("template"), Fixed("noun"), Sampled("attribute"), Fixed("descriptors")),
+)
+
+
+def own_design(listed: Iterable[Pair], selection: Selection) -> Design:
+    """Return the design of the selected pairs of a file: a row per pair, and its two sides."""
+    pairs = list(listed)
+    table = Levels(
+        tuple(pair.id for pair in pairs),
+        {part.name: tuple(pair.factors[part.name] for pair in pairs) for part in PARTS},
+    )
+    columns = {name: name for name in COLUMNS}
+    factors = (Sampled("pair", table, PARTS), Group("side", SIDES))
+    return Design(factors, columns=columns, id=ID, where=chosen_cells(selection), answer=ANSWER)
+
+
+def read_pairs(path: str) -> list[Pair]:
+    """Read pairs from a file.
+
+    Raises:
+        DataError: The file or one of its rows cannot be used.
+    """
+    seen: dict[str, int] = {}
+    pairs: list[Pair] = []
+    for number, row in enumerate(read_rows(path, REQUIRED), 1):
+        pair = _from_row(row, f"row-{number}")
+        if (first := seen.setdefault(pair.id, row.line)) != row.line:
+            raise row.fault(
+                f"pair {pair.id!r} is already on line {first}. Give every pair its own name.", "data.duplicate"
+            )
+        pairs.append(pair)
+    return pairs
+
+
+def _from_row(row: Row, number: str) -> Pair:
+    texts = (row.filled("desirable"), row.filled("undesirable"))
+    spans = checked_difference(row, texts)
+    sentiment = row.choice("sentiment", SENTIMENTS)
+    differing = "/".join(
+        " ".join(text[start:end] for start, end in places) for text, places in zip(texts, spans, strict=True)
+    )
+    factors: dict[str, Scalar] = {
+        "axis": row.filled("axis"),
+        "gender": row.filled("gender"),
+        "sentiment": sentiment,
+        "number": row.optional("number"),
+        "phrase": row.optional("phrase"),
+        "template": row.optional("template") or _frame(texts[0], spans[0], row),
+        "noun": row.optional("noun"),
+        "attribute": row.optional("attribute"),
+        "descriptors": differing,
+    }
+    return Pair(row.optional("pair") or number, SIDES, texts, factors, spans)
+
+
+def _frame(text: str, spans: Spans, row: Row) -> str:
+    """Name the cluster of a row without a template: its text, with the words that vary within a template removed."""
+    varying = {row.optional("attribute"), row.optional("noun")}
+    kept = ("_" if span in spans or word in varying else word for word, span in words(text))
+    return " ".join("a" if word == "an" else word for word in kept)

@@ -1,0 +1,1 @@
+"""Programs of a source checkout that made what the package ships; no wheel has them."""
