@@ -21,7 +21,7 @@ from ..contracts import FACET, factors_of, last_facet
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.sizes import POINTS, SHARE
 from ..contracts.words import NEEDED, TIMES, counted, number
-from ..scoring.planned_units import AS_PILOT, compared_units
+from ..scoring.planned_units import compared_units
 from ..scoring.score import ALPHA, Scores
 from ..scoring.whole_study import WholeStudy
 from ..statistics.facets import OVER, WORDS
@@ -202,10 +202,12 @@ def _key(e: Estimate) -> tuple[Any, ...]:
 
 
 def _planned_of(scores: Scores, name: str) -> pl.DataFrame | None:
-    """Return the units of the whole study; None where they follow from answers, and cannot be counted."""
+    """Return the units of the whole study; None where they follow from answers, or are asked more than in the part."""
     assert scores.whole is not None
+    if scores.whole.thinned:
+        return None
     found = compared_units(*scores.metrics[name], scores.whole.design)
-    if found is None or found.note == AS_PILOT:
+    if found is None or not found.counted:
         return None
     return found.units.filter(pl.col("role") == PLANNED).drop("role")
 

@@ -145,7 +145,8 @@ def _by_unit(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) ->
     made = msgspec.structs.replace(study, limit=own)
     stage = catalogue.instrument(made).every_stage()[0]
     drawn = stage.drawn if isinstance(stage, LimitedStage) else None
-    return study if drawn is None or drawn.units == drawn.of else made
+    # A study of which every unit is asked, but with fewer samples, is a part of itself.
+    return study if drawn is None or (drawn.units == drawn.of and not limit.also) else made
 
 
 def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, ...]:
@@ -187,6 +188,8 @@ class LimitedStage(LargeStage):
 
     def _said(self) -> str:
         drawn, cells = self.drawn, len(self.drawn.sizes)
+        if drawn.units == drawn.of:
+            return part_words(self.limit, f"all {drawn.of:,} units ({' and '.join(self.limit.unit)})")
         told = f"{drawn.units:,} of {drawn.of:,} units ({' and '.join(self.limit.unit)})"
         by = f", at most {drawn.each:,} of each of {cells:,} cells ({', '.join(self.limit.cells)})" if cells > 1 else ""
         least, most = min(drawn.sizes), max(drawn.sizes)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -23,11 +23,18 @@ def enlarge(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> pl
 
     `tried` and `asked` have the factors of the first stage, one row per trial of the pilot and of the design. Levels
     are counted by the factor that they are of, or else by the one whose levels are the units. A group that the design
-    does not ask about is left out.
+    does not ask about is left out. Levels that are asked more or fewer questions than in the pilot cannot be counted:
+    they are not like those of the pilot.
     """
     if (counted := _counted(units, tried)) is None:
         return None
-    parts = list(_parts(units, tried, asked, counted))
+    groups = list(_groups(units, tried, asked, counted))
+    if not all(after.like(before) for _, before, after in groups):
+        return None
+    parts = [
+        repeated(part, max(1, round(part[last_facet(part)].n_unique() * after.clusters / before.clusters)))
+        for part, before, after in groups
+    ]
     return pl.concat(parts) if parts else units.clear()
 
 
@@ -39,7 +46,7 @@ def repeated(part: pl.DataFrame, wanted: int) -> pl.DataFrame:
         part.filter(pl.col(facet).is_in(names.head(wanted - time * len(names)).implode())).with_columns(
             pl.col(*dict.fromkeys(("unit", facet))) + (f" ({time + 1})" if time else "")
         )
-        for time in range(ceil(wanted / len(names)))
+        for time in range(math.ceil(wanted / len(names)))
     ]
     return pl.concat(copies)
 
@@ -67,15 +74,22 @@ def _counted(units: pl.DataFrame, tried: pl.DataFrame) -> str | None:
     return next((home for home in homes if home is not None), None)
 
 
-def _parts(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame, counted: str) -> Iterator[pl.DataFrame]:
+def _groups(
+    units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame, counted: str
+) -> Iterator[tuple[pl.DataFrame, _Size, _Size]]:
+    """Yield the units of each group that the design asks about, with what pilot and design ask about it."""
     factors = factors_of(units)
     by = ["metric", *(name for name in ("test", *factors) if name in units.columns)]
     for key, part in units.partition_by(by, as_dict=True, maintain_order=True).items():
         group = {name: level for name, level in zip(by, key, strict=True) if name in factors and level is not None}
         told = {n: level for n, level in group.items() if n in tried.columns and level in set(tried[n])}
-        before, after = (_count(frame, told, counted) for frame in (tried, asked))
-        if before and after and all(_there(units[name], level, tried, asked) for name, level in group.items()):
-            yield repeated(part, max(1, round(part[last_facet(part)].n_unique() * after / before)))
+        before, after = (_size(frame, told, counted) for frame in (tried, asked))
+        if (
+            before.clusters
+            and after.clusters
+            and all(_there(units[name], level, tried, asked) for name, level in group.items())
+        ):
+            yield part, before, after
 
 
 def _there(levels: pl.Series, level: Any, tried: pl.DataFrame, asked: pl.DataFrame) -> bool:
@@ -84,8 +98,20 @@ def _there(levels: pl.Series, level: Any, tried: pl.DataFrame, asked: pl.DataFra
     return named is None or level not in set(tried[named]) or level in set(asked[named])
 
 
-def _count(frame: pl.DataFrame, group: dict[str, Any], counted: str) -> int:
-    return frame.filter(*(pl.col(name) == level for name, level in group.items()))[counted].n_unique()
+class _Size(NamedTuple):
+    """What is asked about a group."""
+
+    clusters: int
+    trials: int
+
+    def like(self, other: _Size) -> bool:
+        """Return whether each cluster is asked as many questions as in the other, but for a tenth."""
+        return math.isclose(self.trials / self.clusters, other.trials / other.clusters, rel_tol=0.1)
+
+
+def _size(frame: pl.DataFrame, group: dict[str, Any], counted: str) -> _Size:
+    levels = frame.filter(*(pl.col(name) == level for name, level in group.items()))[counted]
+    return _Size(levels.n_unique(), len(levels))
 
 
 AS_PLANNED = "clusters as planned, each as in the pilot"
@@ -109,6 +135,8 @@ class ComparedUnits(msgspec.Struct, frozen=True, kw_only=True):
     units: pl.DataFrame
     designed: bool
     """Whether the units come from `designs`, not from `units`."""
+    counted: bool = True
+    """Whether the design says how many units there are, before any answer."""
     note: str = ""
     """Scope of the effects, if the planned units are those of the pilot."""
     untold: tuple[str, ...] = ()
@@ -169,11 +197,12 @@ def _scaled(units: Mapping[str, pl.DataFrame], designed: bool, design: PlannedDe
     mine, tried = units[PILOT], _tried(design)
     planned = None if tried is None else enlarge(mine, tried, design.factors)
     if planned is None or tried is None:
-        return ComparedUnits(units=_stacked({PLANNED: mine, **units}), designed=designed, note=AS_PILOT)
+        return ComparedUnits(units=_stacked({PLANNED: mine, **units}), designed=designed, note=AS_PILOT, counted=False)
     return ComparedUnits(
         units=_stacked({PLANNED: planned, **units}),
         designed=designed,
         note=AS_PLANNED,
+        counted=home_of(mine["unit"], tried) is not None,
         untold=tuple(untold(mine, tried, design.factors)),
     )
 

@@ -24,6 +24,8 @@ class WholeStudy(msgspec.Struct, frozen=True, dict=True):
     part: Scores
     questions: int
     """Trials of the first stage; 0: not known, since its files are gone."""
+    thinned: bool = False
+    """Whether the part also asks less about each unit, such as fewer samples: its units vary more than the whole's."""
 
     @cached_property
     def design(self) -> PlannedDesign:
@@ -48,7 +50,7 @@ def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:
     complete = all(scores.recorded(stage.name) >= planned.get(stage.name, 0) for stage in scores.stages)
     if complete and questions and scores.recorded(first) >= questions:
         return None
-    return WholeStudy(stages, scores, questions)
+    return WholeStudy(stages, scores, questions, thinned=bool(scores.made.limit and scores.made.limit.also))
 
 
 def _counted(stage: Stage) -> int:

@@ -168,12 +168,13 @@ def error_of(pilot: Crossing, planned: Crossing) -> float:
     """
     names, table = _told_apart(pilot)
     answer, usual = _of_mean(planned, "answer"), planned.usual
-    added = {name: _of_mean(planned, name) - answer for name in usual}
-    if any(more > NEARLY_SINGULAR * answer for name, more in added.items() if name not in names):
+    # What is common to both sides cancels in their difference.
+    weights = {"answer": answer} | {name: _of_mean(planned, name) for name in usual}
+    if any(weight - answer > NEARLY_SINGULAR * answer for name, weight in weights.items() if name not in names):
         return math.inf
-    weights = np.array([added.get(name, 0.0) for name in names])
-    variance = answer + sum(usual[name] * more for name, more in added.items())
-    return math.sqrt(2 * weights @ np.linalg.inv(table) @ weights) / variance
+    weighted = np.array([weights.get(name, 0.0) for name in names])
+    variance = answer + sum(share * (weights[name] - answer) for name, share in usual.items())
+    return math.sqrt(2 * weighted @ np.linalg.inv(table) @ weighted) / variance
 
 
 def _of_mean(planned: Crossing, component: str) -> float:

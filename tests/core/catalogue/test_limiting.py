@@ -123,6 +123,20 @@ def test_quick_takes_a_few_hundred_trials_and_tells_what_else_it_sets(counts):
     assert counts.study("halves", {}, {"n": 5000, "distinct": 9, "quick": True}).options["distinct"] == 9
 
 
+def test_quick_that_asks_every_unit_less_often_is_a_part(counts):
+    """A report of it must not say that the whole study was asked."""
+    part = counts.study("halves", {}, {"n": 20, "quick": True})
+    assert part.limit is not None and part.options["distinct"] == 500 and len(asked(counts, "halves", n=20)) == 20
+    assert (
+        "all 20 units" in first(counts, part).notes()[0] and "In the whole study" not in first(counts, part).notes()[0]
+    )
+    whole = counts.study("halves", {}, {"n": 20})
+    assert (
+        counts.whole(part) == whole
+        and counts.study("halves", {}, {"n": 20, "distinct": 9, "quick": True}).limit is None
+    )
+
+
 class Limiting(Options, frozen=True, kw_only=True):
     limit: int = 3
 

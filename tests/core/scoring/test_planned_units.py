@@ -54,6 +54,13 @@ def test_clusters_of_no_factor_cannot_be_counted():
     assert enlarge(units("pqr"), *two()) is None
 
 
+def test_clusters_that_are_asked_more_than_in_the_pilot_are_not_like_its_clusters():
+    tried, asked = two()
+    assert enlarge(units(), tried, asked) is not None
+    assert enlarge(units(), tried, pl.concat([asked, asked])) is None
+    assert enlarge(units(), pl.concat([tried, tried]), asked) is None
+
+
 def test_groups_that_are_not_asked_about_are_left_out():
     contrast = units(setting="x", against="y")
     assert enlarge(contrast, trials("abc", "xy"), trials("abc", "xz")).is_empty()

@@ -72,7 +72,7 @@ def test_larger_design_detects_less(measuring):
 
 def test_pilot_tells_the_spread_of_a_larger_design(measuring, run_study, store):
     FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
-    name, _ = run_study("fake", n=12)
+    name, _ = run_study("fake", n=20)
     pilot = score(measuring, store, name)
     found = smallest(measuring, study(measuring, n=40), pilot=pilot)
     assert (found.n, found.clusters) == (40, 20)
@@ -298,7 +298,7 @@ def test_what_is_stated_of_too_few_clusters_is_named(measuring):
 
 def test_correlation_that_the_pilot_tells_is_named(measuring, run_study, store):
     FakeModel.script = lambda request, seen: Generation(text="x" * (1 + len(text_of(request)) * 7 % 5))
-    pilot = score(measuring, store, run_study("fake", n=12)[0])
+    pilot = score(measuring, store, run_study("fake", n=20)[0])
     found = smallest_effects(measuring, study(measuring, n=40), Assumed(pilot=pilot, icc=0.3))
     assert found.notes == ("--icc was not used: the pilot gives it.",)
 
