@@ -20,7 +20,7 @@ import polars as pl
 from ..contracts import FACET, factors_of, last_facet
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.sizes import POINTS, SHARE
-from ..contracts.words import NEEDED, TIMES, counted, number
+from ..contracts.words import NEEDED, TIMES, counted, listed, number
 from ..scoring.planned_units import compared_units
 from ..scoring.score import ALPHA, Scores
 from ..scoring.whole_study import WholeStudy
@@ -284,7 +284,7 @@ def advice(need: Need, of: Estimate, target: float, aim: str) -> str:
         return ""
     if need.part or not need.facets or any(f.name in UNNAMED for f in need.facets):
         return f"{aim}, it takes {takes}."
-    has = " and ".join(f"{f.now:,} {named(f.name)}" for f in need.facets)
+    has = listed([f"{f.now:,} {named(f.name)}" for f in need.facets])
     return (
         f"{aim}, it would take {takes}. The whole study, which was asked, has {has}: it cannot decide this; a study "
         "with more of them could."
@@ -295,12 +295,12 @@ def _takes(need: Need) -> str:
     """Return how many levels it takes; empty where that is not known."""
     if ways := [f for f in need.facets if f.now < f.needed <= MOST]:
         others = " with the others as they are" if len(need.facets) > 1 else ""
-        return f"about {' or '.join(f'{f.needed:,} {named(f.name)} (now {f.now:,})' for f in ways)}{others}"
+        return f"about {listed([f'{f.needed:,} {named(f.name)} (now {f.now:,})' for f in ways], 'or')}{others}"
     if 1 < need.times <= MOST:
         times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
-        return f"about {times} times as many {' and '.join(f'{named(f.name)} (now {f.now:,})' for f in need.facets)}"
+        return f"about {times} times as many {listed([f'{named(f.name)} (now {f.now:,})' for f in need.facets])}"
     if need.times > MOST or (need.times == 0 and not any(f.needed for f in need.facets)):
-        return f"far more {' and '.join(named(f.name) for f in need.facets)} than anybody could ask"
+        return f"far more {listed([named(f.name) for f in need.facets])} than anybody could ask"
     return ""
 
 
@@ -360,11 +360,11 @@ def distance(of: Estimate, size: float) -> str:
 def independent(e: Estimate, joint: str = "and") -> str:
     """Return what counts as independent in an estimate, in words, such as `templates and words`."""
     facets = str(e.facts.get(OVER) or CLUSTERS).split(" x ")
-    return f" {joint} ".join(dict.fromkeys(map(named, facets)))
+    return listed(list(dict.fromkeys(map(named, facets))), joint)
 
 
 def named(facet: str) -> str:
     """Return what the levels of a facet are called."""
     if len(ways := facet.split(" x ")) > 1:
-        return f"{' and '.join(map(named, ways))} each"
+        return f"{listed([*map(named, ways)])} each"
     return NAMES.get(facet, f"{facet.replace('_', ' ')}s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .estimates import Estimate, Measure
@@ -77,6 +77,15 @@ class Metric(Presentation, ABC):
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns that these options need; override it if an option names a column."""
         return self.needs
+
+    def settled(self, options: Any, facets: Callable[[], tuple[str, ...]]) -> Any:
+        """Return the options with what they leave to the study filled in.
+
+        Args:
+            options: of this metric.
+            facets: returns the columns of what the study declares to be a sample, such as templates and words.
+        """
+        return options
 
     @abstractmethod
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:

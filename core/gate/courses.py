@@ -15,6 +15,7 @@ from ..contracts import FACET, Metric, Stage, Trial, facet_columns
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate, Key
 from ..contracts.words import counted, level_word
+from ..design import Roles
 from ..scoring.planned_units import planned_design
 from .betting import Array, Mean
 
@@ -96,6 +97,7 @@ def course_of(
     wanted: Callable[[Estimate], bool],
     facet: str = "",
     seed: int = 0,
+    varied: Roles | None = None,
 ) -> Course:
     """Return the course of a study for some of its estimates, before anything is asked.
 
@@ -105,6 +107,7 @@ def course_of(
         wanted: the estimates to follow.
         facet: the factor whose levels are the units; by default the declared one with the most levels.
         seed: of the order.
+        varied: what the study declares that it varies.
 
     Raises:
         UsageError: the study has several stages; an estimate is no mean of bounded rows, or no factor of the trials
@@ -117,7 +120,7 @@ def course_of(
             "the earlier ones. Run it whole, then use prejudge gate.",
             code="anytime.stages",
         )
-    design = planned_design(stages, None)
+    design = planned_design(stages, None, varied)
     frame = design.observations
     assert frame is not None
     parts: dict[Key, tuple[str, pl.DataFrame]] = {}

@@ -24,6 +24,7 @@ from ..contracts import Metric, Stage, Trial
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate, Key
 from ..engine.ending import Ending, Look
+from ..engine.observations import with_parts
 from ..scoring.score import Scores
 from .betting import STEPS, Bounds, Mean, bounds_by, evidence_on
 from .checks import Check, State, check_estimate, worst
@@ -174,7 +175,12 @@ def sequences_of(scores: Scores, policy: Policy, ending: Ending) -> Sequences:
     """Return the same of a run that could end early, as asked then, for this policy or another."""
     ensure_followable(policy)
     course = course_of(
-        scores.stages, scores.metrics, lambda e: selects_any(policy, e), facet=ending.unit, seed=ending.seed
+        scores.stages,
+        scores.metrics,
+        lambda e: selects_any(policy, e),
+        facet=ending.unit,
+        seed=ending.seed,
+        varied=scores.manifest.design,
     )
     return sequences(course, policy, scores.metrics, scores.last)
 
@@ -197,7 +203,8 @@ class Deciding:
         until = policy.until
         self.policy, self.metrics = policy, instrument.metrics
         wanted = lambda estimate: selects_any(policy, estimate)  # noqa: E731
-        self.course = course_of(instrument.stages(), self.metrics, wanted, until.unit, until.seed)
+        self._design = instrument.design
+        self.course = course_of(instrument.stages(), self.metrics, wanted, until.unit, until.seed, self._design)
         self._units = 0
         self._ending = Ending(
             policy=policy.text,
@@ -223,6 +230,7 @@ class Deciding:
 
     def decided(self, observations: pl.DataFrame, trials: int) -> bool:
         """Look, and return whether every rule passes or one fails."""
+        observations = with_parts(observations, self._design)
         found = sequences(self.course, self.policy, self.metrics, observations, steps=1)
         state = found.state(self.policy)
         if state is State.PASS:  # intervals take a pass over all answers, and only a pass needs them

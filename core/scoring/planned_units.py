@@ -11,6 +11,8 @@ import polars as pl
 
 from ..catalogue.study import STAGE
 from ..contracts import FACET, Metric, Stage, factors_of, last_facet
+from ..design import Roles
+from ..engine.observations import with_parts
 from ..statistics.smallest_effect import PILOT, PLANNED
 from ..store.bulk import batched
 
@@ -148,9 +150,9 @@ class ComparedUnits(msgspec.Struct, frozen=True, kw_only=True):
         return bool((self.units["role"] == PILOT).any())
 
 
-def planned_design(stages: Sequence[Stage], pilot: Scores | None) -> PlannedDesign:
-    """Return the design of the first stage's trials."""
-    frame = _factors_of(stages[0])
+def planned_design(stages: Sequence[Stage], pilot: Scores | None, design: Roles | None = None) -> PlannedDesign:
+    """Return the design of the first stage's trials; `design` adds the parts of what they vary."""
+    frame = with_parts(_factors_of(stages[0]), design)
     observed = _observed(frame, stages[0], pilot) if len(stages) == 1 else None
     return PlannedDesign(first=stages[0], factors=frame, observations=observed, pilot=pilot)
 

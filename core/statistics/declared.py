@@ -11,8 +11,8 @@ the designs of plans, and the words, figures and examples of a report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -45,9 +45,6 @@ from .measures_compared import Groups, Matched, Ranks
 from .observations import Group, missing_by_status, missing_estimates, unreadable_by, unreadable_kinds
 from .pivot import KEYS, Pivot
 from .templates import rendered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_POINTS = 60
 """Rows of a forest plot that can still be read."""
@@ -114,8 +111,14 @@ class DeclaredMetric(Metric):
         every measure that there may be: its words are those of reports.
         """
         if isinstance(options, FacetOptions):
-            return msgspec.structs.replace(self._declared, clusters=options.ways)
+            return msgspec.structs.replace(self._declared, clusters=options.ways or self._declared.clusters)
         return self._declared
+
+    def settled(self, options: Any, facets: Callable[[], tuple[str, ...]]) -> Any:
+        """Return the options over all that the study samples, where they name nothing; else over `clusters`."""
+        if isinstance(options, FacetOptions) and not options.ways:
+            return msgspec.structs.replace(options, cluster=facets() or self._declared.clusters)
+        return options
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:
         """Return the rows that measures read; override it, and name `needs`, where `pivot` does not make them."""
@@ -124,7 +127,7 @@ class DeclaredMetric(Metric):
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns that are read."""
         if type(self).rows is not DeclaredMetric.rows:
-            ways = options.ways if isinstance(options, FacetOptions) else ()
+            ways = options.ways or self._declared.clusters if isinstance(options, FacetOptions) else ()
             return self.needs | {"status", *ways}
         return self.needs.union(*(design.needs for design in self._designs(options)))
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..contracts import PROMPT_KEY, harmless
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate
+from ..contracts.words import listed
 from .estimates import MarginOptions, TestingOptions, interval_caveats, number, tested
 from .intervals import Array, Codes, Flags, Ranges
 from .multiway import Cells, infer, levels_of
@@ -27,15 +28,16 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
 
     option_effects = harmless("cluster")
 
-    cluster: str | tuple[str, ...]
-    """What the claim is to hold for beyond the values at hand: one column is resampled whole, several are crossed."""
+    cluster: str | tuple[str, ...] = ()
+    """What the claim is to hold for beyond the values at hand: one column is resampled whole, several are crossed. By
+    default all that the study declares to be a sample."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
-        if not self.ways or len(set(self.ways)) < len(self.ways):
+        if len(set(self.ways)) < len(self.ways):
             raise UsageError(
-                f"cluster is {', '.join(self.ways) or 'empty'}. Give one column, or several different ones.",
+                f"cluster is {', '.join(self.ways)}. Give one column, or several different ones.",
                 code="options.value",
             )
         if len(self.ways) > 1 and self.intervals == "bca":
@@ -248,8 +250,8 @@ def population(estimates: Sequence[Estimate]) -> str:
     facets = over.pop().split(" x ") if len(over) == 1 else []
     words = sorted({WORDS.get(facet, f"{facet.replace('_', ' ')}s") for facet in facets if facet != "template"} - {"s"})
     if "template" in facets:
-        return f"for {' and '.join(words)} like these in sentences like these" if words else TEMPLATES_ALONE
-    return f"for {' and '.join(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+        return f"for {listed(words)} like these in sentences like these" if words else TEMPLATES_ALONE
+    return f"for {listed(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
 
 
 TEMPLATES_ALONE = "for these words only, in sentences like these"

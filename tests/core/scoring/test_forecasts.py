@@ -18,7 +18,7 @@ from prejudge.adapters.simulated.adapter import Simulated
 from prejudge.core.answer.answer import answer_of
 from prejudge.core.answer.needed import need_of
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from prejudge.core.contracts import factors_of
 from prejudge.core.gate.judge import judge
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.gate.words import junit
@@ -27,7 +27,6 @@ from prejudge.core.statistics.smallest_effect import SmallestEffectOptions, smal
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 PILOTS = 20
-KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS, "role"}
 SHIFT = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 
 
@@ -57,7 +56,7 @@ def asked(study, metric, name, model_seed, group=(), masks=None, **options):
     units = measured.designs(frame, chosen)
     levels = dict(group)
     units = units.filter(
-        pl.col(name).eq_missing(pl.lit(levels.get(name))) for name in units.columns if name not in KNOWN
+        pl.col(name).eq_missing(pl.lit(levels.get(name))) for name in factors_of(units) if name != "role"
     )
     return units, {e.metric: e for e in measured.compute(frame, chosen) if dict(e.group) == levels}
 
