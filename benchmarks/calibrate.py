@@ -206,9 +206,8 @@ RANKS = (
 )
 CROSSED = (
     "The mean of one answer per row and column, one in ten missing ({:,} studies). Shares are of the variance. "
-    "Clustering by rows or columns alone fails if the other has random effects. The pigeonhole bootstrap, scaled to "
-    "the jackknife's width, and the crossed jackknife are correct; they are too wide if neither rows nor columns have "
-    "random effects."
+    "Clustering by rows or columns alone fails if the other has random effects. The crossed jackknife is correct; it "
+    "is too wide if neither rows nor columns have random effects."
 )
 EQUIVALENCE = (
     "Margin 0.3 standard deviations, alpha 0.05, icc 0.2. False verdicts are `differs` at truth 0 and `near` at the "

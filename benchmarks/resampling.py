@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.effects import cohens_h, odds_ratio, risk_difference
 from prejudge.core.statistics.intervals import Array
+from prejudge.core.statistics.multiway import Cells, infer
 from prejudge.core.statistics.resampling import Resampling, bootstrap, label_test, swap_test
 
 SCENARIOS, IMAGES, RESAMPLES = 91, 924, 10_000
@@ -36,7 +36,7 @@ def main() -> int:
         "bootstrap, images, BCa": lambda: bootstrap(by_image, statistics, bca),
         "bootstrap, faces": lambda: bootstrap(by_face, statistics, plan),
         "bootstrap, scenarios": lambda: bootstrap(cells.sum(axis=1), statistics, plan),
-        "bootstrap, scenarios x images": lambda: crossed_bootstrap(cells, statistics, plan),
+        "jackknife, scenarios x images": lambda: infer(Cells.of_table(cells), statistics, plan.level),
         "bootstrap, each scenario by images": lambda: bootstrap(per_scenario(cells), statistics, plan),
         "permutation, images": lambda: swap_test(by_image, statistics, plan),
         "permutation of labels, images": lambda: label_test(by_image[:, 0], lambda t: abs(statistics(t)), plan),

@@ -13,7 +13,6 @@ from rank_tests import Answers, kruskal_wallis, mann_whitney, mcnemar, wilcoxon
 from scipy import stats
 
 from prejudge.core.statistics import power as _power
-from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.effects import (
     MEANS,
     cell_statistics,
@@ -23,6 +22,7 @@ from prejudge.core.statistics.effects import (
 )
 from prejudge.core.statistics.estimates import Margin, equivalence
 from prejudge.core.statistics.intervals import CONTRAST, FREE, Array, Ranges, ratio
+from prejudge.core.statistics.multiway import Cells, infer
 from prejudge.core.statistics.resampling import Method, Resampling, bootstrap, flip_test, swap_test
 from prejudge.metrics.bistereo.trisentbias import npll_difference
 
@@ -248,11 +248,9 @@ def crossed_coverage(grid: Grid, studies: int, resamples: int = 999) -> dict[str
     def mean(totals: Array) -> Array:
         return ratio(totals[..., 1], totals[..., 0])
 
-    ways = [crossed_bootstrap(cells, mean, p) for p in (plan, msgspec.structs.replace(plan, method="jackknife"))]
-    pigeonhole, jackknife = (_covered(low[:, 0], high[:, 0], 0.0) for low, high in ways)
+    found = infer(Cells.of_table(cells), mean, 0.95)
     return {
-        "pigeonhole": pigeonhole,
-        "crossed jackknife": jackknife,
+        "crossed jackknife": _covered(found.low[:, 0], found.high[:, 0], 0.0),
         "rows only": _covers(cells.sum(axis=1), mean, plan, (0.0,))[0],
         "columns only": _covers(cells.sum(axis=0), mean, plan, (0.0,))[0],
     }

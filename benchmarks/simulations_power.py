@@ -9,8 +9,8 @@ import numpy as np
 from rank_tests import Answers, kruskal_wallis, mann_whitney, wilcoxon
 from scipy import special
 
-from prejudge.core.statistics.crossed import crossed_bootstrap
 from prejudge.core.statistics.intervals import Array, ratio
+from prejudge.core.statistics.multiway import Cells, infer
 from prejudge.core.statistics.power import (
     CrossedDesign,
     GroupsDesign,
@@ -44,10 +44,8 @@ class Crossing(msgspec.Struct, frozen=True):
     def design(self) -> CrossedDesign:
         """Return the design whose power is predicted."""
         return CrossedDesign(
-            rows=self.rows,
-            columns=self.columns,
-            row_icc=self.row_share,
-            column_icc=self.column_share,
+            levels=(self.rows, self.columns),
+            shares=(self.row_share, self.column_share),
             fill=1 - self.missing,
             groups=self.groups,
         )
@@ -99,11 +97,11 @@ def crossed_power(crossing: Crossing, studies: int) -> dict[str, float]:
         means = ratio(totals[..., 1], totals[..., 0])
         return means[..., :1] - means[..., 1:] if crossing.groups == 2 else means
 
-    low, high = crossed_bootstrap(cells, location, Resampling(method="jackknife"))
+    found = infer(Cells.of_table(cells), location, 0.95)
     tried = [_from_pilot(crossing, values[..., study]) for study in range(min(studies, 200))]
     return {
         "effect": effect,
-        "crossed jackknife": float(np.mean((low[:, 0] > 0) | (high[:, 0] < 0))),
+        "crossed jackknife": float(np.mean((found.low[:, 0] > 0) | (found.high[:, 0] < 0))),
         "effect by pilots, median": float(np.median(tried)),
     }
 
@@ -111,10 +109,8 @@ def crossed_power(crossing: Crossing, studies: int) -> dict[str, float]:
 def _from_pilot(crossing: Crossing, values: Array) -> float:
     rows, columns, sides = np.indices(values.shape).reshape(3, -1)
     # A column stands in one group only.
-    found = crossed_pilot(values.ravel(), rows, columns * 2 + sides, sides)
-    design = msgspec.structs.replace(
-        crossing.design(), spread=found.spread or 0, row_icc=found.row_icc or 0, column_icc=found.column_icc or 0
-    )
+    found = crossed_pilot(values.ravel(), [rows, columns * 2 + sides], sides)
+    design = msgspec.structs.replace(crossing.design(), spread=found.spread or 0, shares=found.shares or (0.0, 0.0))
     return minimum_detectable_effect(design)
 
 

@@ -45,12 +45,14 @@ def observe(probe: Probe, options: Any, answer: Answer, most: int = 2000) -> dic
         most: number of trials of each stage that are asked, from the first on.
     """
     earlier: dict[str, pl.DataFrame] = {}
+    declared = probe.design(options)
+    varied = None if declared is None else declared.record()
     for stage in probe.stages(options):
         trials = list(islice(stage.trials(earlier), most))
         rows = [_row(trial.id, trial.factors, trial.request, answer) for trial in trials]
         prompts = {_key(trial.request): _key(question_of(trial.request)) for trial in trials}
         frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
-        earlier[stage.name] = gather_observations(stage, [frame], {}, prompts=prompts)
+        earlier[stage.name] = gather_observations(stage, [frame], {}, prompts=prompts, design=varied)
     return earlier
 
 

@@ -16,7 +16,6 @@ than were seen are added (Agresti and Coull 1998).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from scipy import stats
 
 from ..contracts.errors import UsageError
 from ..statistics.clusters import Array, Codes
+from ..statistics.multiway import shared_levels
 
 FEWEST = 20
 """Labels that each side of an estimate needs, or all of its answers: with fewer, intervals are too short."""
@@ -253,8 +253,8 @@ def _variance(rows: Rows, values: Array) -> float:
     if not rows.ways:
         return _by_cluster(parts, np.arange(len(parts)))
     singles = [_by_cluster(parts, way) for way in rows.ways]
-    crossed = [_by_cluster(parts, _joined(pair)) for pair in combinations(rows.ways, 2)]
-    return max(sum(singles) - sum(crossed), *singles)
+    shared = [sign * _by_cluster(parts, labels) for sign, labels, _ in shared_levels(np.stack(rows.ways, axis=-1))]
+    return max(sum(singles) + sum(shared), *singles)
 
 
 def covariance_over(parts: Array, ways: Sequence[Codes]) -> Array:
@@ -264,12 +264,13 @@ def covariance_over(parts: Array, ways: Sequence[Codes]) -> Array:
         parts: Shape (rows, sums), what each row adds to each sum, less its mean.
         ways: Shape (rows,) each, clusters that cross; without, rows are independent.
     """
-    every = (*ways, *(_joined(pair) for pair in combinations(ways, 2)))
+    every = [(1, way) for way in ways or (np.arange(len(parts)),)]
+    if len(ways) > 1:
+        every += [(sign, labels) for sign, labels, _ in shared_levels(np.stack(ways, axis=-1))]
     covariance = np.zeros((parts.shape[1], parts.shape[1]))
-    for number, way in enumerate(every or (np.arange(len(parts)),)):
+    for sign, way in every:
         totals = np.stack([np.bincount(way, column) for column in parts.T])
         clusters = totals.shape[1]
-        sign = 1.0 if number < max(len(ways), 1) else -1.0
         covariance += sign * totals @ totals.T * clusters / max(clusters - 1, 1)
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
@@ -279,10 +280,6 @@ def _means(sides: NDArray[Any], values: Array) -> Array:
     _, index = np.unique(sides, return_inverse=True)
     means: Array = (np.bincount(index, values) / np.bincount(index))[index]
     return means
-
-
-def _joined(ways: Sequence[Codes]) -> Codes:
-    return np.asarray(np.unique(np.stack(ways), axis=1, return_inverse=True)[1], dtype=np.int64).ravel()
 
 
 def _by_cluster(parts: Array, way: Codes) -> float:

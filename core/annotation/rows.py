@@ -17,7 +17,7 @@ import polars as pl
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue
 from ..compare.pair import key_of, parts_of, units_of
-from ..contracts import CROSSED, Metric
+from ..contracts import FACET, Metric, facet_columns
 from ..contracts.errors import PrejudgeError, UsageError
 from ..contracts.estimates import Key
 from ..contracts.words import level_word
@@ -228,7 +228,7 @@ def _rounds(places: list[int], names: list[pl.Series]) -> Iterator[list[int]]:
 
 def _differing(before: pl.DataFrame, after: pl.DataFrame) -> dict[Key, dict[tuple[str, int], float | None]]:
     """Return the rows that differ, by estimate, unit and sign: by how much, or None for one that has no value now."""
-    aside = ("value", "status", "cluster", "least", "greatest", *CROSSED)
+    aside = ("value", "status", "least", "greatest", *(name for name in before.columns if name.startswith(FACET)))
     others = [name for name in before.columns if name not in aside]
     ok = pl.col("status") == "ok"
     first, second = (f.filter(ok & pl.col("value").is_not_null()) for f in (before, after))
@@ -306,7 +306,7 @@ class _Within(NamedTuple):
 
 def ways_in(ok: pl.DataFrame) -> tuple[Codes, ...]:
     """Return the clusters of rows; none where each is its own."""
-    ways = [codes_of(ok[name].cast(pl.String)) for name in ("row", "cluster") if name in ok.columns]
+    ways = [codes_of(ok[name].cast(pl.String)) for name in facet_columns(ok)]
     return tuple(way for way in ways if int(way.max()) + 1 < ok.height)
 
 

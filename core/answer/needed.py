@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from ..contracts import FACET, factors_of, last_facet
 from ..contracts.estimates import Caveat, Estimate
 from ..contracts.sizes import POINTS, SHARE
-from ..contracts.words import NEEDED, TIMES, counted, number
+from ..contracts.words import NEEDED, TIMES, counted, listed, number
 from ..scoring.planned_units import compared_units
 from ..scoring.score import ALPHA, Scores
 from ..scoring.whole_study import WholeStudy
@@ -31,8 +31,6 @@ LOG = logging.getLogger(__name__)
 CLUSTERS, ANSWERS = "clusters", "answer"
 NAMES = {**WORDS, "people": "groups of people", CLUSTERS: "independent groups of answers"}
 """What the levels of a facet are called; else the facet's own name with an s."""
-KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
-"""Columns of units that are no factors."""
 UNNAMED = (CLUSTERS, ANSWERS)
 """Facets that no factor names: how many of them a study has is not known."""
 MOST = 1_000_000
@@ -185,7 +183,7 @@ def _among(units: pl.DataFrame | None, measure: str, groups: Sequence[Mapping[st
     """Return the units of a measure in some groups: a factor that their estimates do not have is null."""
     if units is None:
         return None
-    factors = [column for column in units.columns if column not in KNOWN]
+    factors = factors_of(units)
     return units.filter(pl.col("metric") == measure, pl.any_horizontal(_within(factors, group) for group in groups))
 
 
@@ -239,13 +237,11 @@ def _within(factors: Sequence[str], group: Mapping[str, Any]) -> pl.Expr:
 
 def _need(effect: Estimate, units: pl.DataFrame, scores: Scores) -> Need:
     needed = {f.removeprefix(NEEDED): int(str(n)) for f, n in effect.facts.items() if f.startswith(NEEDED)}
-    ways = units["ways"][0].split(" x ") if "ways" in units.columns and units["ways"][0] is not None else ()
-    columns = {name: dict(zip(ways, ("row", "cluster"), strict=False)).get(name, "cluster") for name in needed}
     facets = []
     for name, count in needed.items():
-        levels = units[columns[name]]
+        column = f"{FACET}{name}" if f"{FACET}{name}" in units.columns else last_facet(units)
         # The design counts those of the smaller side; what two sides do not share, each needs.
-        now, side = levels.n_unique(), min(part.n_unique() for part in _sides(units, columns[name]))
+        now, side = units[column].n_unique(), min(part.n_unique() for part in _sides(units, column))
         facets.append(Facet(name, now, math.ceil(count * now / side)))
     times: Any = effect.facts.get(TIMES, 0)
     return Need(effect.value, tuple(facets), float(times), scores.whole is not None)
@@ -288,7 +284,7 @@ def advice(need: Need, of: Estimate, target: float, aim: str) -> str:
         return ""
     if need.part or not need.facets or any(f.name in UNNAMED for f in need.facets):
         return f"{aim}, it takes {takes}."
-    has = " and ".join(f"{f.now:,} {named(f.name)}" for f in need.facets)
+    has = listed([f"{f.now:,} {named(f.name)}" for f in need.facets])
     return (
         f"{aim}, it would take {takes}. The whole study, which was asked, has {has}: it cannot decide this; a study "
         "with more of them could."
@@ -299,12 +295,12 @@ def _takes(need: Need) -> str:
     """Return how many levels it takes; empty where that is not known."""
     if ways := [f for f in need.facets if f.now < f.needed <= MOST]:
         others = " with the others as they are" if len(need.facets) > 1 else ""
-        return f"about {' or '.join(f'{f.needed:,} {named(f.name)} (now {f.now:,})' for f in ways)}{others}"
+        return f"about {listed([f'{f.needed:,} {named(f.name)} (now {f.now:,})' for f in ways], 'or')}{others}"
     if 1 < need.times <= MOST:
         times = f"{need.times:,.0f}" if need.times >= 10 else f"{need.times:.1f}"
-        return f"about {times} times as many {' and '.join(f'{named(f.name)} (now {f.now:,})' for f in need.facets)}"
+        return f"about {times} times as many {listed([f'{named(f.name)} (now {f.now:,})' for f in need.facets])}"
     if need.times > MOST or (need.times == 0 and not any(f.needed for f in need.facets)):
-        return f"far more {' and '.join(named(f.name) for f in need.facets)} than anybody could ask"
+        return f"far more {listed([named(f.name) for f in need.facets])} than anybody could ask"
     return ""
 
 
@@ -364,11 +360,11 @@ def distance(of: Estimate, size: float) -> str:
 def independent(e: Estimate, joint: str = "and") -> str:
     """Return what counts as independent in an estimate, in words, such as `templates and words`."""
     facets = str(e.facts.get(OVER) or CLUSTERS).split(" x ")
-    return f" {joint} ".join(dict.fromkeys(map(named, facets)))
+    return listed(list(dict.fromkeys(map(named, facets))), joint)
 
 
 def named(facet: str) -> str:
     """Return what the levels of a facet are called."""
     if len(ways := facet.split(" x ")) > 1:
-        return f"{' and '.join(map(named, ways))} each"
+        return f"{listed([*map(named, ways)])} each"
     return NAMES.get(facet, f"{facet.replace('_', ' ')}s")

@@ -18,6 +18,7 @@ from ..contracts.probe import stage_need
 from ..contracts.records import Generate
 from ..contracts.secrets import looks_secret, secret_place
 from ..contracts.thinking import Level, ensure_level, settings_at
+from ..design import Roles
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .judging import Judge
@@ -267,29 +268,40 @@ class Catalogue:
             metrics={name: filled("metric", name, values) for name, values in entry.metrics.items()},
         )
 
-    def instrument(self, study: Study) -> Instrument:
+    def instrument(self, study: Study, design: Roles | None = None) -> Instrument:
         """Load the study's probe and metrics, and check that they fit together.
 
         The same study gives the same instrument, so that a run is scored with the stages with which it was asked.
+
+        Args:
+            study: with its options.
+            design: what a run recorded of its design, which then needs no file of the study.
         """
         named = [("probe", study.probe), *(("metric", name) for name in study.metrics)]
-        asked = (msgspec.json.encode(study), [self.plugins.load(kind, name) for kind, name in named])
+        asked = (msgspec.json.encode(study), [self.plugins.load(kind, name) for kind, name in named], design)
         if self._last is None or self._last[0] != asked:
-            self._last = (asked, self._instrument(study))
+            self._last = (asked, self._instrument(study, design))
         return self._last[1]
 
-    def _instrument(self, study: Study) -> Instrument:
+    def _instrument(self, study: Study, design: Roles | None = None) -> Instrument:
         probe = self._make(Probe, "probe", study.probe)
+        made = {name: self._make(Metric, "metric", name) for name in study.metrics}
         instrument = Instrument(
             probe=probe,
             options=build_options(study.name, probe.options, study.options),
             limit=study.limit,
             roles=frozenset(study.roles),
             metrics={
-                name: (metric := self._make(Metric, "metric", name), build_options(name, metric.options, values))
-                for name, values in study.metrics.items()
+                name: (made[name], build_options(name, made[name].options, v)) for name, v in study.metrics.items()
             },
+            recorded=design,
         )
+        settled = {
+            name: (metric, metric.settled(options, lambda: instrument.facets))
+            for name, (metric, options) in instrument.metrics.items()
+        }
+        known = instrument.__dict__.get("design", design)
+        instrument = msgspec.structs.replace(instrument, metrics=settled, recorded=known)
         instrument.check()
         return instrument
 
@@ -431,6 +443,26 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     """Roles that have a model."""
     limit: Limit | None = None
     """What part of the study is asked."""
+    recorded: Roles | None = None
+    """What a run recorded of its design."""
+
+    @cached_property
+    def design(self) -> Roles | None:
+        """Return what the study declares that it varies; None where it declares nothing.
+
+        Raises:
+            DataError: a file of the study that says so cannot be read.
+        """
+        if self.recorded is not None or type(self.probe).design is Probe.design:
+            return self.recorded
+        declared = self.probe.design(self.options)
+        return None if declared is None else declared.record()
+
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Return the columns that an inference is over: all that is sampled, but what lies within another such."""
+        facets = () if self.design is None else self.design.facets()
+        return tuple(facet.name for facet in facets if not facet.nested_in)
 
     @property
     def every_option(self) -> EveryOption:
@@ -471,7 +503,11 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
             given = set(ALWAYS) | ({STAGE} if metric.every_stage else set())
             for stage in stages if metric.every_stage else self.stages()[-1:]:
                 given |= {*stage.factors, *stage.outcomes, *([REASONING] if stage.operation is Generate else [])}
-            if lacking := sorted(metric.columns(options) - given):
+            lacking = sorted(metric.columns(options) - given)
+            if lacking and self.design is not None:
+                parts = {one.name for one in self.design.declared}
+                lacking = [column for column in lacking if column not in parts]
+            if lacking:
                 gives = ", ".join(sorted(given))
                 raise UsageError(
                     f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.", code="study.metric-columns"

@@ -10,7 +10,7 @@ import polars as pl
 
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue
-from ..contracts import CROSSED, UNIT_COLUMNS
+from ..contracts import UNIT_COLUMNS, facet_columns, factors_of
 from ..contracts.errors import PluginError
 from ..contracts.estimates import Estimate, Key
 from ..scoring.score import Scores
@@ -52,7 +52,7 @@ def checked_units(name: str, frame: pl.DataFrame, estimates: Sequence[Estimate],
         raise PluginError(
             owner, f"the units of metric {name!r} have no column {', '.join(lacking)}.", code="plugin.units"
         )
-    units = Units(frame, tuple(column for column in frame.columns if column not in (*UNIT_COLUMNS, *CROSSED)))
+    units = Units(frame, tuple(factors_of(frame)))
     if taken := [name for name in units.factors if name in RESERVED]:
         raise PluginError(
             owner,
@@ -72,7 +72,7 @@ def parts_of(units: pl.DataFrame | None) -> Iterator[tuple[Key, pl.DataFrame]]:
     """Yield the rows of every estimate that is a mean, with the key of the estimate."""
     if units is None or units.is_empty():
         return
-    factors = [name for name in units.columns if name not in (*UNIT_COLUMNS, *CROSSED)]
+    factors = factors_of(units)
     for levels, part in units.partition_by("metric", *factors, as_dict=True, maintain_order=True).items():
         yield key_of(str(levels[0]), dict(zip(factors, levels[1:], strict=True))), part
 
@@ -105,8 +105,8 @@ def pair(first: Units, second: Units, *, shared_only: bool) -> pl.DataFrame:
     A unit of one run only is `absent` in the other; with `shared_only` it is left out.
     """
     keys = ["metric", *first.factors, "unit"]
-    crossed = [name for name in CROSSED if name in first.frame.columns and name in second.frame.columns]
-    fixed = ["cluster", "sign", "least", "greatest", *crossed]
+    facets = [name for name in facet_columns(first.frame) if name in second.frame.columns]
+    fixed = ["sign", "least", "greatest", *facets]
     own = [*keys, *fixed, "value", "status"]
     left = first.frame.select(own).rename({"value": "first", "status": "first_status"})
     there = {"value": "second", "status": "second_status"} | {name: f"_{name}" for name in fixed}

@@ -3,7 +3,17 @@
 from .adapter import Identity, Limits, ModelAdapter
 from .effects import OptionEffect, harmless
 from .estimates import Chart, Estimate, Example, Listing
-from .metric import CROSSED, DESIGN_COLUMNS, PROMPT_KEY, REASONING, UNIT_COLUMNS, Metric
+from .metric import (
+    DESIGN_COLUMNS,
+    FACET,
+    PROMPT_KEY,
+    REASONING,
+    UNIT_COLUMNS,
+    Metric,
+    facet_columns,
+    factors_of,
+    last_facet,
+)
 from .options import Options
 from .presentation import HEADLINE, Presentation
 from .probe import (
@@ -20,15 +30,17 @@ from .probe import (
 )
 
 __all__ = [
+    "DESIGN_COLUMNS",
+    "FACET",
+    "HEADLINE",
+    "PROMPT_KEY",
+    "REASONING",
+    "UNIT_COLUMNS",
     "Chart",
     "Counting",
-    "CROSSED",
-    "DESIGN_COLUMNS",
     "Estimate",
     "Example",
     "Follows",
-    "harmless",
-    "HEADLINE",
     "Identity",
     "Imported",
     "LargeStage",
@@ -41,11 +53,12 @@ __all__ = [
     "Options",
     "Presentation",
     "Probe",
-    "PROMPT_KEY",
-    "REASONING",
     "Stage",
     "StageRules",
     "Trial",
-    "UNIT_COLUMNS",
     "Unreadable",
+    "facet_columns",
+    "factors_of",
+    "last_facet",
+    "harmless",
 ]

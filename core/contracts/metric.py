@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .estimates import Estimate, Measure
@@ -13,11 +13,12 @@ from .presentation import Presentation
 if TYPE_CHECKING:
     import polars as pl
 
-UNIT_COLUMNS = ("metric", "unit", "cluster", "sign", "value", "least", "greatest", "status")
-"""Columns of `Metric.units`; every other column but those of `CROSSED` is a factor of the estimate's group."""
-CROSSED = ("row", "ways")
-"""Columns that it adds where two ways of clustering cross."""
-DESIGN_COLUMNS = ("test", "level", *CROSSED)
+UNIT_COLUMNS = ("metric", "unit", "sign", "value", "least", "greatest", "status")
+"""Columns of `Metric.units`; every other column but those of facets is a factor of the estimate's group."""
+FACET = "over."
+"""Prefix of the columns of `Metric.units` that name the level of a unit of each facet that the inference is over, such
+as `over.template`; null where a measure is not over this facet."""
+DESIGN_COLUMNS = ("test", "level")
 """Columns that `Metric.designs` adds, each where it applies."""
 
 PROMPT_KEY = "prompt_key"
@@ -25,6 +26,22 @@ PROMPT_KEY = "prompt_key"
 REASONING = "reasoning"
 """Column that observations have only where a metric needs it, of stages that ask for words: what the model wrote before
 its answer; null where it wrote nothing, or keeps it to itself."""
+
+
+def facet_columns(units: pl.DataFrame) -> list[str]:
+    """Return the columns of units that name levels of facets, of those that any of these units has."""
+    return [name for name in units.columns if name.startswith(FACET) and units[name].null_count() < units.height]
+
+
+def last_facet(units: pl.DataFrame) -> str:
+    """Return the column of the last facet of units; without any, each unit is its own."""
+    return (facet_columns(units) or ["unit"])[-1]
+
+
+def factors_of(units: pl.DataFrame) -> list[str]:
+    """Return the columns of units that are factors of estimates."""
+    aside = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
+    return [name for name in units.columns if name not in aside and not name.startswith(FACET)]
 
 
 class Metric(Presentation, ABC):
@@ -61,6 +78,15 @@ class Metric(Presentation, ABC):
         """Return the columns that these options need; override it if an option names a column."""
         return self.needs
 
+    def settled(self, options: Any, facets: Callable[[], tuple[str, ...]]) -> Any:
+        """Return the options with what they leave to the study filled in.
+
+        Args:
+            options: of this metric.
+            facets: returns the columns of what the study declares to be a sample, such as templates and words.
+        """
+        return options
+
     @abstractmethod
     def compute(self, observations: pl.DataFrame, options: Any) -> list[Estimate]:
         """Return the estimates. `observations` has factors, outcomes, `status`, `reason` and `key`.
@@ -74,9 +100,9 @@ class Metric(Presentation, ABC):
         One row per estimate and unit: the factors of the estimate's group (null where it has no such factor) and the
         columns of `UNIT_COLUMNS`. `unit` is a text, equal in every run of the study; `value` is null if it is
         missing, and `status` is `ok` or the reason; `sign` is 1, or -1 for units that the estimate subtracts; `least`
-        and `greatest` are the minimum and maximum of any value, null if there are none. Where two ways of clustering
-        cross, `row` names what a unit shares with others besides its cluster, and `ways` both, the row first, such as
-        `template x attribute`. The estimate is the mean of `value` where `sign` is 1, minus the mean where it is -1.
+        and `greatest` are the minimum and maximum of any value, null if there are none. For each facet that the
+        estimate's interval is over, `over.FACET` names the level of the unit, such as its template; without any, units
+        are independent. The estimate is the mean of `value` where `sign` is 1, minus the mean where it is -1.
         Leave out estimates that are no such mean, such as ratios; return None if no estimate is.
         """
         return None

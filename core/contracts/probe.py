@@ -276,6 +276,10 @@ class Probe(ABC):
     def stages(self, options: Any) -> Sequence[Stage]:
         """Return the stages for these options, in the order in which they run."""
 
+    def design(self, options: Any) -> Any:
+        """Return the `prejudge.design.Design` that the first stage asks; None: the study declares none."""
+        return None
+
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read published scores, which replace a model's answers."""
         raise NotImplementedError

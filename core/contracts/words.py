@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from .estimates import WITHIN, Caveat, Estimate, Verdict
 
@@ -87,6 +87,12 @@ def signed(value: float, decimals: int) -> str:
 def percent(share: float, decimals: int | None = None) -> str:
     """Format a share as a percentage, such as `95 %`, with so many decimals, by default as many as it needs."""
     return f"{exact(round(100 * share, 6)) if decimals is None else fixed(100 * share, decimals)} %"
+
+
+def listed(words: Sequence[str], joint: str = "and") -> str:
+    """Return words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    *others, last = words or ("",)
+    return f"{', '.join(others)} {joint} {last}" if others else last
 
 
 def counted(count: int, unit: str) -> str:

@@ -165,6 +165,8 @@ def record(design: Design) -> Roles:
     }
     asked = ["", *(question.name for question in design.questions)]
     summarised = {name for question in asked for name, role in design.roles(question).items() if role in SUMMARISED}
+    # What lies within another such factor is covered by it, and may have very many levels.
+    summarised = {name for name in summarised if not summarised.intersection(nested[name])}
     tables = {name: Levels(vocabulary.tables[name].names, _stored(design, name)) for name in vocabulary.factors}
     return Roles(
         tuple(_declared(design, name, nested[name]) for name in names),

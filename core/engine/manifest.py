@@ -31,6 +31,7 @@ from ..contracts.places import Places
 from ..contracts.records import Scalar
 from ..contracts.version import VERSION
 from ..contracts.words import counted
+from ..design import Roles
 from ..store import RunRow, Store, list_runs
 from ..store.damage import damaged
 from ..store.earlier_answers import EarlierAnswers
@@ -114,6 +115,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The answers that earlier runs asked; None: the run asked all its answers itself."""
     batch: BatchOptions | None = None
     """How the run asks in batches; None: by single calls."""
+    design: Roles | None = None
+    """What the study declares that it varies; None: it declares nothing."""
     ending: Ending | None = None
     """How the run may end before all is asked; None: it asks all."""
     timing: bool = False

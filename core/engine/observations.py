@@ -17,6 +17,7 @@ from ..catalogue.study import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar
+from ..design import Roles
 from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.damage import damaged
 from .integrity.repeats import Tally
@@ -42,6 +43,7 @@ def gather_observations(
     earlier: Mapping[bytes, str] | None = None,
     prompts: Mapping[bytes, bytes] | None = None,
     reasoning: bool = False,
+    design: Roles | None = None,
 ) -> pl.DataFrame:
     """Return the observations of trials that arrive in parts, after the stage's review.
 
@@ -53,12 +55,18 @@ def gather_observations(
         earlier: status of the first answer to a trial that was asked again, by the key of its last request.
         prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
         reasoning: whether a metric needs the reasoning of answers in words.
+        design: adds the parts of what the trials vary.
     """
     named = parts if prompts is None else (_asked(part, prompts) for part in parts)
     frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning))
     if not frames:
-        return build_observations(stage, pl.DataFrame(schema=TRIALS), failures)
-    return stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs)
+        return with_parts(build_observations(stage, pl.DataFrame(schema=TRIALS), failures), design)
+    return with_parts(stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs), design)
+
+
+def with_parts(observations: pl.DataFrame, design: Roles | None) -> pl.DataFrame:
+    """Return observations with a column for each part of what a study declares that it varies."""
+    return observations if design is None else design.join(observations)
 
 
 def _asked(part: pl.DataFrame, prompts: Mapping[bytes, bytes]) -> pl.DataFrame:
@@ -110,13 +118,15 @@ def reasoning_in(responses: pl.Series) -> pl.Series:
     return reasoning.set(reasoning.str.contains(_NO_THOUGHT), None)
 
 
-def observe_stage(store: Store, run: int, stage: Stage, *, unfinished: bool = False) -> pl.DataFrame:
+def observe_stage(
+    store: Store, run: int, stage: Stage, *, unfinished: bool = False, design: Roles | None = None
+) -> pl.DataFrame:
     """Return the observations of a stage of a run in memory, from the store alone.
 
-    `unfinished`: leave out the trials that were not asked.
+    `unfinished`: leave out the trials that were not asked. `design` adds the parts of what they vary.
     """
     trials, failures, earlier = _recorded(store, run, stage, unfinished=unfinished)
-    return gather_observations(stage, trials, failures, store.blob, earlier=earlier)
+    return gather_observations(stage, trials, failures, store.blob, earlier=earlier, design=design)
 
 
 def _recorded(
@@ -139,11 +149,12 @@ def spill_stage(
     *,
     reasoning: bool = False,
     proof: RunProof | None = None,
+    design: Roles | None = None,
 ) -> pl.DataFrame | Spilled:
     """Return the same; those of a large stage in files. `tally` counts repeats as they are read.
 
     `reasoning`: with what models wrote before their answers. Of an unfinished run, trials that were not asked are left
-    out. `proof` checks the rows of the whole run.
+    out. `proof` checks the rows of the whole run. `design` adds the parts of what the trials vary.
     """
     trials, failures, earlier = _recorded(store, run.id, stage, unfinished=run.state in UNFINISHED, proof=proof)
     if tally is not None and stage.operation is Generate:
@@ -151,8 +162,11 @@ def spill_stage(
     # A review marks rows by what others are, and sees all at once.
     reviewed = type(stage).review is not Stage.review
     if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
-        return gather_observations(stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning)
-    spilled = Spilled(_observed(stage, trials, failures, earlier, reasoning=reasoning))
+        return gather_observations(
+            stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning, design=design
+        )
+    observed = _observed(stage, trials, failures, earlier, reasoning=reasoning)
+    spilled = Spilled(with_parts(part, design) for part in observed)
     if _is_added(stage, spilled.schema) and not _repeats(spilled):
         spilled.without(PROMPT_KEY)
     return spilled

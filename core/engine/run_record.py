@@ -183,6 +183,7 @@ class RunRecord:
             settings={role: values for role, values in settings.items() if values},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,
+            design=self.instrument.design,
             origins=self._parts.origins,
             mode=options.mode,
             refresh=options.refresh,

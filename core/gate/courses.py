@@ -11,15 +11,14 @@ import numpy as np
 import polars as pl
 
 from ..compare.pair import key_of, parts_of
-from ..contracts import Metric, Stage, Trial
+from ..contracts import FACET, Metric, Stage, Trial, facet_columns
 from ..contracts.errors import UnknownNameError, UsageError
 from ..contracts.estimates import Estimate, Key
 from ..contracts.words import counted, level_word
+from ..design import Roles
 from ..scoring.planned_units import planned_design
 from .betting import Array, Mean
 
-HOMES = ("cluster", "row", "unit")
-"""Columns of units that may name the level of the facet."""
 LEVEL = "_level"
 SHOWN = 5
 """Estimates that an error names."""
@@ -98,6 +97,7 @@ def course_of(
     wanted: Callable[[Estimate], bool],
     facet: str = "",
     seed: int = 0,
+    varied: Roles | None = None,
 ) -> Course:
     """Return the course of a study for some of its estimates, before anything is asked.
 
@@ -107,6 +107,7 @@ def course_of(
         wanted: the estimates to follow.
         facet: the factor whose levels are the units; by default the declared one with the most levels.
         seed: of the order.
+        varied: what the study declares that it varies.
 
     Raises:
         UsageError: the study has several stages; an estimate is no mean of bounded rows, or no factor of the trials
@@ -119,7 +120,7 @@ def course_of(
             "the earlier ones. Run it whole, then use prejudge gate.",
             code="anytime.stages",
         )
-    design = planned_design(stages, None)
+    design = planned_design(stages, None, varied)
     frame = design.observations
     assert frame is not None
     parts: dict[Key, tuple[str, pl.DataFrame]] = {}
@@ -186,14 +187,13 @@ def _declared(options: Any, parts: Any) -> Iterator[str]:
     cluster = getattr(options, "cluster", ())
     yield from (cluster,) if isinstance(cluster, str) else cluster or ()
     for part in parts:
-        for ways in part["ways"].drop_nulls().unique() if "ways" in part.columns else ():
-            yield from ways.split(" x ")
+        yield from (name.removeprefix(FACET) for name in facet_columns(part))
 
 
 def _home(part: pl.DataFrame, levels: set[str]) -> str | None:
     """Return the column of units that names levels of a facet."""
-    for name in HOMES:
-        if name in part.columns and (there := set(part[name].cast(pl.String))) and there <= levels:
+    for name in (*reversed(facet_columns(part)), "unit"):
+        if (there := set(part[name].cast(pl.String))) and there <= levels:
             return name
     return None
 

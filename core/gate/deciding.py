@@ -3,6 +3,9 @@
 A rule passes or fails as it does elsewhere, by the whole interval. A pass is wrong with half of the error of the level
 at most, however many rules there are, since each must pass. Of a failure one is enough, so their error is divided by
 the number of estimates that the rules look at.
+
+The bounds follow the units of one facet. A pass also needs the interval of the answers so far, which is over every
+facet: a run that asks less must not pass more easily than the whole one.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from ..contracts import Metric, Stage, Trial
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate, Key
 from ..engine.ending import Ending, Look
+from ..engine.observations import with_parts
 from ..scoring.score import Scores
 from .betting import STEPS, Bounds, Mean, bounds_by, evidence_on
 from .checks import Check, State, check_estimate, worst
@@ -42,11 +46,38 @@ class Sequences(msgspec.Struct, frozen=True):
     level: float
 
     def checks(self, rule: Rule, estimate: Estimate) -> Iterator[Check]:
-        """Yield the checks of a rule on an estimate, by bounds that hold at every look.
+        """Yield the checks of a rule on an estimate, by bounds that hold at every look, and of a pass by its interval.
+
+        Args:
+            rule: with limits.
+            estimate: of the answers so far.
 
         Raises:
             UsageError: the estimate is none that can be followed.
         """
+        for check, own in zip(self._by_bounds(rule, estimate), check_estimate(rule, estimate, None), strict=True):
+            passes = check.state is State.PASS
+            yield own._replace(state=State.OPEN) if passes and own.state is not State.PASS else check
+
+    def state(self, policy: Policy, estimates: Mapping[Key, Estimate] | None = None) -> State:
+        """Return whether every limit of a policy on an estimate holds, one does not, or data are too few.
+
+        Args:
+            policy: whose limits are checked.
+            estimates: of the answers so far, for their intervals; None: by the bounds alone.
+        """
+        return worst(
+            check.state
+            for key, one in self.course.followed.items()
+            for rule in _limits_for(policy, one.estimate)
+            for check in (
+                self._by_bounds(rule, one.estimate)
+                if estimates is None
+                else self.checks(rule, estimates.get(key, one.estimate))
+            )
+        )
+
+    def _by_bounds(self, rule: Rule, estimate: Estimate) -> Iterator[Check]:
         key = key_of(estimate.metric, estimate.group)
         ensure_means([key], self.course.followed)
         none = Bounds(float("nan"), float("nan"), None, 0)
@@ -60,16 +91,6 @@ class Sequences(msgspec.Struct, frozen=True):
             else:
                 yield other if other.state is State.FAIL else other._replace(state=State.OPEN)
 
-    def state(self, policy: Policy) -> State:
-        """Return whether every limit of a policy on an estimate holds, one does not, or data are too few."""
-        return worst(
-            check.state
-            for one in self.course.followed.values()
-            for rule in policy.rules
-            if rule.limits and selected(rule, [one.estimate])
-            for check in self.checks(msgspec.structs.replace(rule, **dict.fromkeys(SHARES)), one.estimate)
-        )
-
     def _bounded(self, estimate: Estimate, found: Bounds) -> Estimate:
         there = found.value is not None
         low, high = (found.low, found.high) if there else (None, None)
@@ -77,6 +98,13 @@ class Sequences(msgspec.Struct, frozen=True):
         # A mean at the edge of its bounds is within them: they are open, and steps of a grid.
         value = min(max(found.value, found.low), found.high) if found.value is not None else None
         return estimate.replace(value=value, clusters=found.units, **own)
+
+
+def _limits_for(policy: Policy, estimate: Estimate) -> Iterator[Rule]:
+    """Yield the rules with limits for an estimate, with these limits alone."""
+    for rule in policy.rules:
+        if rule.limits and selected(rule, [estimate]):
+            yield msgspec.structs.replace(rule, **dict.fromkeys(SHARES))
 
 
 def selects_any(policy: Policy, estimate: Estimate) -> bool:
@@ -147,7 +175,12 @@ def sequences_of(scores: Scores, policy: Policy, ending: Ending) -> Sequences:
     """Return the same of a run that could end early, as asked then, for this policy or another."""
     ensure_followable(policy)
     course = course_of(
-        scores.stages, scores.metrics, lambda e: selects_any(policy, e), facet=ending.unit, seed=ending.seed
+        scores.stages,
+        scores.metrics,
+        lambda e: selects_any(policy, e),
+        facet=ending.unit,
+        seed=ending.seed,
+        varied=scores.manifest.design,
     )
     return sequences(course, policy, scores.metrics, scores.last)
 
@@ -170,7 +203,8 @@ class Deciding:
         until = policy.until
         self.policy, self.metrics = policy, instrument.metrics
         wanted = lambda estimate: selects_any(policy, estimate)  # noqa: E731
-        self.course = course_of(instrument.stages(), self.metrics, wanted, until.unit, until.seed)
+        self._design = instrument.design
+        self.course = course_of(instrument.stages(), self.metrics, wanted, until.unit, until.seed, self._design)
         self._units = 0
         self._ending = Ending(
             policy=policy.text,
@@ -196,11 +230,21 @@ class Deciding:
 
     def decided(self, observations: pl.DataFrame, trials: int) -> bool:
         """Look, and return whether every rule passes or one fails."""
+        observations = with_parts(observations, self._design)
         found = sequences(self.course, self.policy, self.metrics, observations, steps=1)
         state = found.state(self.policy)
+        if state is State.PASS:  # intervals take a pass over all answers, and only a pass needs them
+            state = found.state(self.policy, self._estimates(observations))
         look = Look(self._units, trials, str(state))
         self._ending = msgspec.structs.replace(self._ending, looks=(*self._ending.looks, look))
         return state is not State.OPEN
+
+    def _estimates(self, observations: pl.DataFrame) -> dict[Key, Estimate]:
+        return {
+            key_of(e.metric, e.group): e
+            for metric, options in self.metrics.values()
+            for e in metric.compute(observations, options)
+        }
 
 
 def looks(units: int) -> list[int]:

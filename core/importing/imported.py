@@ -84,7 +84,7 @@ class _Import:
 
     def __init__(self, catalogue: Catalogue, study: Study, options: ImportOptions) -> None:
         instrument = catalogue.instrument(study)
-        self._stages, self._all = instrument.stages(), instrument.every_option
+        self._stages, self._all, self._design = instrument.stages(), instrument.every_option, instrument.design
         self._lacks_data = getattr(instrument.options, "data", "") is None
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
         self._study = msgspec.structs.replace(
@@ -277,6 +277,7 @@ class _Import:
             notes=(self._origin(), *self._notes),
             unrecorded=tuple(self._unrecorded),
             options=self._all,
+            design=self._design,
             mode=IMPORTED,
             command=self._options.command,
             **describe_machine(),

@@ -10,7 +10,9 @@ import msgspec
 import polars as pl
 
 from ..catalogue.study import STAGE
-from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Metric, Stage
+from ..contracts import FACET, Metric, Stage, factors_of, last_facet
+from ..design import Roles
+from ..engine.observations import with_parts
 from ..statistics.smallest_effect import PILOT, PLANNED
 from ..store.bulk import batched
 
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def enlarge(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame | None:
-    """Return the pilot's units with as many clusters as are asked about, or None if they cannot be counted.
+    """Return the pilot's units with as many levels of their last facet as are asked about; None if nothing counts them.
 
-    `tried` and `asked` have the factors of the first stage, one row per trial of the pilot and of the design. Clusters
-    are counted by the factor whose levels are the units' clusters, or else by the one whose levels are the units. A
-    group that the design does not ask about is left out. Clusters that are asked more or fewer questions than in the
-    pilot cannot be counted: they are not like those of the pilot.
+    `tried` and `asked` have the factors of the first stage, one row per trial of the pilot and of the design. Levels
+    are counted by the factor that they are of, or else by the one whose levels are the units. A group that the design
+    does not ask about is left out. Levels that are asked more or fewer questions than in the pilot cannot be counted:
+    they are not like those of the pilot.
     """
     if (counted := _counted(units, tried)) is None:
         return None
@@ -32,18 +34,19 @@ def enlarge(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> pl
     if not all(after.like(before) for _, before, after in groups):
         return None
     parts = [
-        repeated(part, max(1, round(part["cluster"].n_unique() * after.clusters / before.clusters)))
+        repeated(part, max(1, round(part[last_facet(part)].n_unique() * after.clusters / before.clusters)))
         for part, before, after in groups
     ]
     return pl.concat(parts) if parts else units.clear()
 
 
 def repeated(part: pl.DataFrame, wanted: int) -> pl.DataFrame:
-    """Return this many clusters: the first ones, or all of them repeatedly under other names."""
-    names = part["cluster"].unique(maintain_order=True)
+    """Return this many levels of the last facet: the first ones, or all of them repeatedly under other names."""
+    facet = last_facet(part)
+    names = part[facet].unique(maintain_order=True)
     copies = [
-        part.filter(pl.col("cluster").is_in(names.head(wanted - time * len(names)).implode())).with_columns(
-            pl.col("unit", "cluster") + (f" ({time + 1})" if time else "")
+        part.filter(pl.col(facet).is_in(names.head(wanted - time * len(names)).implode())).with_columns(
+            pl.col(*dict.fromkeys(("unit", facet))) + (f" ({time + 1})" if time else "")
         )
         for time in range(math.ceil(wanted / len(names)))
     ]
@@ -58,19 +61,18 @@ def home_of(levels: pl.Series, frame: pl.DataFrame) -> str | None:
 
 def untold(units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame) -> Iterator[str]:
     """Yield in words the levels of the units' factors that the design has and the pilot did not."""
-    for name in _factors(units):
+    for name in factors_of(units):
         if name in tried.columns and set(units[name].drop_nulls()) <= set(tried[name]):
             known = set(tried[name])
             yield from (f"{name} {level}" for level in asked[name].unique(maintain_order=True) if level not in known)
 
 
-def _factors(units: pl.DataFrame) -> list[str]:
-    known = {*UNIT_COLUMNS, *DESIGN_COLUMNS}
-    return [name for name in units.columns if name not in known]
-
-
 def _counted(units: pl.DataFrame, tried: pl.DataFrame) -> str | None:
-    homes = (home_of(units[column], tried) for column in ("cluster", "unit"))
+    column = last_facet(units)
+    named = column.removeprefix(FACET)
+    if column != named and named in tried.columns:
+        return named
+    homes = (home_of(units[name], tried) for name in (column, "unit"))
     return next((home for home in homes if home is not None), None)
 
 
@@ -78,7 +80,7 @@ def _groups(
     units: pl.DataFrame, tried: pl.DataFrame, asked: pl.DataFrame, counted: str
 ) -> Iterator[tuple[pl.DataFrame, _Size, _Size]]:
     """Yield the units of each group that the design asks about, with what pilot and design ask about it."""
-    factors = _factors(units)
+    factors = factors_of(units)
     by = ["metric", *(name for name in ("test", *factors) if name in units.columns)]
     for key, part in units.partition_by(by, as_dict=True, maintain_order=True).items():
         group = {name: level for name, level in zip(by, key, strict=True) if name in factors and level is not None}
@@ -142,9 +144,9 @@ class ComparedUnits(msgspec.Struct, frozen=True, kw_only=True):
         return bool((self.units["role"] == PILOT).any())
 
 
-def planned_design(stages: Sequence[Stage], pilot: Scores | None) -> PlannedDesign:
-    """Return the design of the first stage's trials."""
-    frame = _factors_of(stages[0])
+def planned_design(stages: Sequence[Stage], pilot: Scores | None, design: Roles | None = None) -> PlannedDesign:
+    """Return the design of the first stage's trials; `design` adds the parts of what they vary."""
+    frame = with_parts(_factors_of(stages[0]), design)
     observed = _observed(frame, stages[0], pilot) if len(stages) == 1 else None
     return PlannedDesign(first=stages[0], factors=frame, observations=observed, pilot=pilot)
 

@@ -33,7 +33,7 @@ from ..engine.manifest import (
     manifest_of,
     new_name,
 )
-from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack
+from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack, with_parts
 from ..engine.spilled import Frames
 from ..statistics.estimates import judge
 from ..store import RunProof, RunRow, Store, finish_proof, get_run
@@ -237,14 +237,16 @@ def opened(
     manifest = msgspec.structs.replace(manifest, study=as_made(catalogue, manifest))
     rereads = catalogue.plugins.load("probe", manifest.study.probe).options.rereads
     manifest = _remeasured(manifest, assignments or {}, rereads)
-    instrument = catalogue.instrument(manifest.study)
+    instrument = catalogue.instrument(manifest.study, manifest.design)
     stages = tuple(instrument.stages())
     tallies = {stage.name: Tally() for stage in stages}
     reasoning = instrument.needs_reasoning
     proof = RunProof(store, run)
     # In the order of the head: the digests of a stage that is read before its turn would wait in memory.
     read = {
-        stage.name: spill_stage(store, run, stage, tallies[stage.name], reasoning=reasoning, proof=proof)
+        stage.name: spill_stage(
+            store, run, stage, tallies[stage.name], reasoning=reasoning, proof=proof, design=instrument.design
+        )
         for stage in sorted(stages, key=lambda stage: stage.name)
     }
     finish_proof(store, run.id, proof)
@@ -289,7 +291,8 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
 def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
     """Return the observations of a run by stage, from the store alone."""
     unfinished = run.state in UNFINISHED
-    return {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished) for stage in stages}
+    design = manifest_of(run).design
+    return {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished, design=design) for stage in stages}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:
@@ -337,7 +340,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
     )
     stages = tuple(instrument.stages())
     run = RunRow(0, run_name(name), study.name, "imported", "", time.time(), None)
-    observations = {stages[-1].name: imported.observations}
+    observations = {stages[-1].name: with_parts(imported.observations, instrument.design)}
     return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, ()), instrument)
 
 
@@ -351,9 +354,10 @@ def measure_frame(
     """
     headless = msgspec.structs.replace(manifest, study=as_made(catalogue, manifest), head="")
     manifest = _remeasured(headless, assignments or {})
-    instrument = catalogue.instrument(manifest.study)
+    instrument = catalogue.instrument(manifest.study, manifest.design)
     stages = tuple(instrument.stages())
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
+    frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
     run = RunRow(0, run_name(manifest.run), manifest.study.name, "left", "", 0.0, None)
     scores = Scores(run, manifest, kept, frames, {}, (), {}, ())

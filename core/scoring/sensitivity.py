@@ -155,7 +155,7 @@ def _questions(
 ) -> Iterator[tuple[str, _Question]]:
     stated = {name: getattr(assumed, name) for name in (*STATED, "power")}
     stated["effects"] = dict(assumed.effects)
-    design = planned_design(instrument.stages(), assumed.pilot)
+    design = planned_design(instrument.stages(), assumed.pilot, instrument.design)
     for name, (metric, own) in instrument.metrics.items():
         options = build_options(PLAN, SmallestEffectOptions, {**stated, "alpha": levels[name]})
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):

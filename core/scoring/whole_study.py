@@ -30,7 +30,7 @@ class WholeStudy(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def design(self) -> PlannedDesign:
         """Return the factors of all trials, with the part as the pilot; gone through at the first use."""
-        return planned_design(self.stages, self.part)
+        return planned_design(self.stages, self.part, self.part.manifest.design)
 
 
 def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:

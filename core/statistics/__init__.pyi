@@ -1,7 +1,5 @@
 # What authors of metrics may rely on, once each: type checkers and editors read it here, and so does `__init__.py`.
 
-from .crossed import crossed_bootstrap as crossed_bootstrap
-from .crossed import crossed_jackknife as crossed_jackknife
 from .declared import DeclaredMetric as DeclaredMetric
 from .declared_rows import Design as Design
 from .effects import cohens_h as cohens_h
@@ -32,6 +30,8 @@ from .measures_compared import KruskalWallis as KruskalWallis
 from .measures_compared import Matched as Matched
 from .measures_compared import Ranks as Ranks
 from .measures_compared import kruskal_test as kruskal_test
+from .multiway import Cells as Cells
+from .multiway import multiway_jackknife as multiway_jackknife
 from .pivot import Pivot as Pivot
 from .pivot import pair_up as pair_up
 from .ranks import agreement as agreement

@@ -1,16 +1,16 @@
 """How well a design will know a mean or a difference of two, from the answers of a pilot and the cells of the design.
 
-An answer is its side's mean, what its row, its column and its cell add, and the rest. The pilot says how much each adds
-to the variance: sums of squares by level, set equal to what they are expected to be whatever cells are missing (Rao's
-MINQUE with equal weights; of a balanced table the analysis of variance). What a level adds to both sides cancels in
-their difference, and is estimated apart.
+An answer is its side's mean, what its level of each facet and its cell add, and the rest. The pilot says how much each
+adds to the variance: sums of squares by level, set equal to what they are expected to be whatever cells are missing
+(Rao's MINQUE with equal weights; of a balanced table the analysis of variance). What a level adds to both sides cancels
+in their difference, and is estimated apart.
 
 A small pilot hardly knows shares of some hundredths, and a large design rests on them: an estimate cut at 0 is too
 large on average, and one of a few levels is anything. Each share therefore has a weak prior: it is 0 with the chance
-`NOTHING`, and else every order of magnitude above `USUAL` is as likely as another. It holds little against a pilot that
-knows the share. The quantiles of the posterior give a range.
+`NOTHING`, and else every order of magnitude above the usual one is as likely as another. It holds little against a
+pilot that knows the share. The quantiles of the posterior give a range.
 
-The design's cells then give the variance as the crossed jackknife will find it: by rows, by columns, and by both. What
+The design's cells then give the variance as the jackknife over all facets will find it: by each, and by cells. What
 it finds differs from that by chance, the more the fewer levels there are, which is part of the range.
 
 A pilot whose cells cannot know the variance of a larger design forecasts nothing. Whether they can follows from the
@@ -27,11 +27,13 @@ import msgspec
 import numpy as np
 
 from .intervals import Array, Codes
+from .multiway import joint
 
 NOTHING = 1 / 6
-"""Chance that rows, columns or cells add nothing, before a pilot."""
-USUAL = {"row": 0.005, "column": 0.005, "cell": 0.015}
-"""Shares of the variance of single answers that belong to rows, columns and cells, below which all are alike."""
+"""Chance that the levels of a facet, or cells, add nothing, before a pilot."""
+CELL = "cell"
+USUAL_OF_FACET, USUAL_OF_CELL = 0.005, 0.015
+"""Shares of the variance of single answers that belong to levels of a facet and to cells, below which all are alike."""
 SHARES = np.concatenate([[0.0], np.geomspace(1e-5, 1, 240)])
 DRAWS, NEAR = 1000, 25
 MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
@@ -43,18 +45,28 @@ NEARLY_SINGULAR = 1e-3
 
 
 class Crossing(msgspec.Struct, frozen=True, dict=True):
-    """Which row, column and side each answer has, as codes from 0; `rows` is None where only columns cluster."""
+    """Which side and which level of each facet each answer has, as codes from 0."""
 
     sides: Codes
-    columns: Codes
-    rows: Codes | None = None
+    facets: tuple[Codes, ...]
+
+    @cached_property
+    def cells(self) -> Codes:
+        """Return the combination of levels of each answer."""
+        return joint(*self.facets)
+
+    @property
+    def usual(self) -> dict[str, float]:
+        """Return the usual share of the variance by component."""
+        cells = {CELL: USUAL_OF_CELL} if len(self.facets) > 1 else {}
+        return {f"facet {number}": USUAL_OF_FACET for number in range(len(self.facets))} | cells
 
     @cached_property
     def levels(self) -> Mapping[str, Codes]:
         """Return the code of the level of each answer, by component: within a side, then common to two sides."""
-        ways = {"column": self.columns}
-        if self.rows is not None:
-            ways |= {"row": self.rows, "cell": joint(self.rows, self.columns)}
+        ways = {f"facet {number}": codes for number, codes in reversed(list(enumerate(self.facets)))}
+        if len(self.facets) > 1:
+            ways |= {CELL: self.cells}
         within = {name: joint(codes, self.sides) for name, codes in ways.items()}
         common = {f"common {name}": codes for name, codes in ways.items()} if len(self.counts) > 1 else {}
         return {"answer": np.arange(len(self.sides)), **within, **common}
@@ -105,20 +117,11 @@ def _by_side(levels: Codes, crossing: Crossing) -> Array:
     return np.bincount(levels * sides + crossing.sides, minlength=every).reshape(-1, sides).astype(float)
 
 
-def joint(*codes: Codes) -> Codes:
-    """Return one code per combination of levels."""
-    found = codes[0]
-    for other in codes[1:]:
-        found = np.unique(found.astype(np.int64) * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
-    return found.ravel()
-
-
 class Precision(msgspec.Struct, frozen=True):
-    """What single answers, rows and columns add to the variance of a mean or a difference."""
+    """What single answers and the levels of each facet add to the variance of a mean or a difference."""
 
     single: float
-    rows: float
-    columns: float
+    facets: tuple[float, ...]
 
 
 def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Sequence[float]) -> list[Precision]:
@@ -145,44 +148,41 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
         total: Array = spreads * sum(parts, answer * planned.found("answer", way, single=single))
         return total
 
-    if planned.rows is None:
-        nothing = np.zeros(DRAWS)
-        parts = np.stack([nothing, nothing, _by_chance(by(planned.columns), planned.freedom(planned.columns), 2)])
-    else:
-        single = by(joint(planned.rows, planned.columns), single=True)
-        ways = (
-            _by_chance(np.maximum(by(way), single), planned.freedom(way), seed)
-            for seed, way in enumerate((planned.rows, planned.columns), start=2)
-        )
-        parts = _both(single, *ways)
+    single = by(planned.cells, single=True) if len(planned.facets) > 1 else np.zeros(DRAWS)
+    by_facet = [
+        _by_chance(np.maximum(by(way), single), planned.freedom(way), seed)
+        for seed, way in enumerate(planned.facets, start=2)
+    ]
+    parts = _together(single, by_facet)
     order = np.argsort(parts.sum(axis=0))
-    # Some draws around each quantile are averaged, so that what rows and columns add to it is theirs at that quantile.
+    # Some draws around each quantile are averaged, so that what each facet adds to it is theirs at that quantile.
     near = [order[max(0, int(q * DRAWS) - NEAR) : int(q * DRAWS) + NEAR + 1] for q in quantiles]
-    return [Precision(*(float(part[some].mean()) for part in parts)) for some in near]
+    means = ([float(part[some].mean()) for part in parts] for some in near)
+    return [Precision(first, tuple(others)) for first, *others in means]
 
 
 def error_of(pilot: Crossing, planned: Crossing) -> float:
     """Return the standard error of the variance that a pilot estimates of a design, as a share of that variance.
 
-    It is that without a prior, where rows, columns and cells have the `USUAL` shares.
+    It is that without a prior, where facets and cells have their usual shares.
     """
     names, table = _told_apart(pilot)
-    answer = _of_mean(planned, "answer")
+    answer, usual = _of_mean(planned, "answer"), planned.usual
     # What is common to both sides cancels in their difference.
-    weights = {"answer": answer} | {name: _of_mean(planned, name) for name in USUAL if name in planned.levels}
+    weights = {"answer": answer} | {name: _of_mean(planned, name) for name in usual}
     if any(weight - answer > NEARLY_SINGULAR * answer for name, weight in weights.items() if name not in names):
         return math.inf
     weighted = np.array([weights.get(name, 0.0) for name in names])
-    variance = answer + sum(USUAL[name] * (weights[name] - answer) for name in USUAL if name in weights)
+    variance = answer + sum(share * (weights[name] - answer) for name, share in usual.items())
     return math.sqrt(2 * weighted @ np.linalg.inv(table) @ weighted) / variance
 
 
 def _of_mean(planned: Crossing, component: str) -> float:
-    """Return what a unit of a component's variance adds to what the jackknife finds, of one or of two ways."""
-    if planned.rows is None:
-        return planned.found(component, planned.columns)
-    single = planned.found(component, joint(planned.rows, planned.columns), single=True)
-    return planned.found(component, planned.rows) + planned.found(component, planned.columns) - single
+    """Return what a unit of a component's variance adds to what the jackknife finds over all facets."""
+    by_facet = sum(planned.found(component, way) for way in planned.facets)
+    if len(planned.facets) == 1:
+        return by_facet
+    return by_facet - (len(planned.facets) - 1) * planned.found(component, planned.cells, single=True)
 
 
 def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
@@ -191,13 +191,17 @@ def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
     return found
 
 
-def _both(single: Array, by_rows: Array, by_columns: Array) -> Array:
-    """Return what single answers, rows and columns add to the variance that a jackknife of both ways finds.
+def _together(single: Array, by_facet: Sequence[Array]) -> Array:
+    """Return what single answers and the facets add to the variance that a jackknife over all facets finds.
 
-    It finds no less than by either way alone, so that chance makes it larger on average where neither adds anything.
+    It finds no less than by one facet alone, so that chance makes it larger on average where none adds anything.
     """
-    found = np.maximum(by_rows + by_columns - single, np.maximum(by_rows, by_columns))
-    return np.stack([by_rows + by_columns - found, found - by_columns, found - by_rows])
+    if len(by_facet) == 1:
+        return np.stack([np.zeros_like(single), by_facet[0]])
+    total, again = sum(by_facet, np.zeros_like(single)), len(by_facet) - 1
+    found = np.maximum(total - again * single, np.maximum.reduce(list(by_facet)))
+    single = (total - found) / again
+    return np.stack([single, *(own - single for own in by_facet)])
 
 
 def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]:
@@ -220,22 +224,20 @@ def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]
     errors = 2 * np.diag(np.linalg.inv(table)) * (spread / within) ** 2
     spread = within
     found = {}
-    for name in USUAL:
-        if name not in pilot.levels:
-            continue
+    for name, usual in pilot.usual.items():
         if name in names:
             place = names.index(name)
             levels = max(1, int(pilot.levels[name].max()))
             # The larger a share is, the more an estimate from few levels misses it.
             error = np.sqrt(errors[place] + 2 * SHARES**2 / levels)
-            found[name] = _weighed(float(estimates[place]), error, USUAL[name])
+            found[name] = _weighed(float(estimates[place]), error, usual)
         else:
-            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), USUAL[name])
+            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), usual)
     return spread, found
 
 
 def _weighed(estimate: float, error: Array, usual: float) -> Array:
-    """Return the weights of `SHARES` after an estimate with this error if so much is true, and the `USUAL` share."""
+    """Return the weights of `SHARES` after an estimate with this error if so much is true, and the usual share."""
     middles = (SHARES[1:] + SHARES[:-1]) / 2
     widths = np.diff(np.concatenate([[0.0], middles, [1.0]]))
     distance = ((estimate - SHARES) / error) ** 2 / 2 + np.log(error / error[0] if np.isfinite(error[0]) else 1.0)

@@ -11,19 +11,18 @@ the designs of plans, and the words, figures and examples of a report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from ..charts.forest import Panel, Point, forest
-from ..contracts import HEADLINE, PROMPT_KEY, Metric, Options
+from ..contracts import FACET, HEADLINE, PROMPT_KEY, Metric, Options, facet_columns
 from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
 from .declared_rows import (
-    CLUSTERS,
     ROW,
     UNIT,
     Chosen,
@@ -31,6 +30,7 @@ from .declared_rows import (
     Part,
     Table,
     choose,
+    cluster_columns,
     parts,
     prepared,
     repeated,
@@ -45,9 +45,6 @@ from .measures_compared import Groups, Matched, Ranks
 from .observations import Group, missing_by_status, missing_estimates, unreadable_by, unreadable_kinds
 from .pivot import KEYS, Pivot
 from .templates import rendered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_POINTS = 60
 """Rows of a forest plot that can still be read."""
@@ -65,8 +62,8 @@ class DeclaredMetric(Metric):
     groups: ClassVar[tuple[tuple[str, ...], ...]] = ((),)
     """Factors that estimates are given by; `()` is the whole. The tests of one grouping are one family."""
     clusters: ClassVar[tuple[str, ...]] = ()
-    """Columns whose levels are clusters: one, or two that cross; without one every row is independent, but for samples
-    of one prompt."""
+    """Columns whose levels are clusters: one, or several that cross; without one every row is independent, but for
+    samples of one prompt."""
     macro: ClassVar[str] = ""
     """Column whose levels count alike, however many rows each has."""
     pivot: ClassVar[Pivot | None] = None
@@ -114,8 +111,14 @@ class DeclaredMetric(Metric):
         every measure that there may be: its words are those of reports.
         """
         if isinstance(options, FacetOptions):
-            return msgspec.structs.replace(self._declared, clusters=options.ways)
+            return msgspec.structs.replace(self._declared, clusters=options.ways or self._declared.clusters)
         return self._declared
+
+    def settled(self, options: Any, facets: Callable[[], tuple[str, ...]]) -> Any:
+        """Return the options over all that the study samples, where they name nothing; else over `clusters`."""
+        if isinstance(options, FacetOptions) and not options.ways:
+            return msgspec.structs.replace(options, cluster=facets() or self._declared.clusters)
+        return options
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:
         """Return the rows that measures read; override it, and name `needs`, where `pivot` does not make them."""
@@ -124,7 +127,7 @@ class DeclaredMetric(Metric):
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns that are read."""
         if type(self).rows is not DeclaredMetric.rows:
-            ways = options.ways if isinstance(options, FacetOptions) else ()
+            ways = options.ways or self._declared.clusters if isinstance(options, FacetOptions) else ()
             return self.needs | {"status", *ways}
         return self.needs.union(*(design.needs for design in self._designs(options)))
 
@@ -181,7 +184,12 @@ class DeclaredMetric(Metric):
             and concerned(measure, part, design)
             and measure.average in ("", *by)
         ]
-        return pl.concat(found, how="diagonal_relaxed") if found else None
+        if not found:
+            return None
+        # The facets come in the order of the design that has the most, whichever measure stands first.
+        units = pl.concat(found, how="diagonal_relaxed")
+        facets = dict.fromkeys(name for own in sorted(map(facet_columns, found), key=len, reverse=True) for name in own)
+        return units.select(pl.exclude(*facets), *facets) if facets else units
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the estimates of the whole, and of as many groupings as a reader can take in."""
@@ -327,36 +335,32 @@ def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -
     """Return the rows of a measure as `Metric.units` promises them, and with `tests` as `Metric.designs` does."""
     chosen, recipe = choose(measure, part), measure.recipe()
     least, greatest = measure.reach or (None, None)
-    ways = _ways(design)
+    facets = dict(zip(design.clusters, cluster_columns(design), strict=True))
     if measure.independent:
-        ways = [PROMPT_KEY] if repeated(part.frame) else []
+        facets = {PROMPT_KEY: PROMPT_KEY} if repeated(part.frame) else {}
+    over = {f"{FACET}{facet}": pl.col(column).fill_null("") for facet, column in facets.items()}
     sides = chosen.sample.sides
-    rows = part.frame.select(ROW, UNIT, *(pl.col(way).fill_null("") for way in ways))[chosen.rows].with_columns(
+    rows = part.frame.select(ROW, UNIT, **over)[chosen.rows].with_columns(
         pl.Series("sign", 1 - 2 * sides if recipe.sides else np.ones_like(sides), dtype=pl.Int8),
         _values(measure, chosen),
         pl.Series("status", chosen.statuses(np.arange(len(chosen.rows))), dtype=pl.String),
         *([pl.Series("level", np.array(recipe.levels[1])[sides])] if recipe.levels else []),
     )
     if design.macro and not measure.independent:
-        rows = _macro(rows, ways)
+        rows = _macro(rows, list(over))
     unit = UNIT if design.macro and not measure.independent else ROW
-    *other, cluster = ways or [unit]
-    crossed = [pl.col(name).alias("row") for name in other]
-    named = [pl.lit(" x ".join(design.clusters)).alias("ways")] * len(other)
     ranks = _own_name(measure)
     ranked = [pl.lit(ranks).alias("test"), *([pl.col("level")] if recipe.levels else [])] if ranks else []
     return rows.select(
         *(pl.lit(value).alias(name) for name, value in {**part.group, **measure.group}.items()),
         pl.lit(measure.name).alias("metric"),
         pl.col(unit).alias("unit"),
-        pl.col(cluster).alias("cluster"),
         "sign",
         "value",
         pl.lit(least, dtype=pl.Float64).alias("least"),
         pl.lit(greatest, dtype=pl.Float64).alias("greatest"),
         "status",
-        *crossed,
-        *named,
+        *over,
         *(ranked if tests else []),
     )
 
@@ -368,13 +372,9 @@ def _values(measure: SummedMeasure, chosen: Chosen) -> pl.Series:
     return pl.Series("value", values[:, 0] - values[:, 1] if matched else values[:, 0]).fill_nan(None)
 
 
-def _ways(design: Design) -> list[str]:
-    return list(CLUSTERS[: len(design.clusters)])
-
-
-def _macro(rows: pl.DataFrame, ways: Sequence[str]) -> pl.DataFrame:
+def _macro(rows: pl.DataFrame, facets: Sequence[str]) -> pl.DataFrame:
     """Return the units that count alike: the mean of what is readable, `ok` where anything is."""
-    firsts = [pl.col(name).first() for name in (ROW, *ways)]
+    firsts = [pl.col(name).first() for name in (ROW, *facets)]
     why = pl.col("status").filter(pl.col("status") != "ok").sort().first()
     status = pl.when(pl.col("value").count() > 0).then(pl.lit("ok")).otherwise(why)
     found = rows.group_by(UNIT, "sign").agg(*firsts, pl.col("value").mean(), status.alias("status"))

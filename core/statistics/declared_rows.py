@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -15,11 +15,13 @@ from ..contracts.errors import DataError
 from ..contracts.records import Scalar
 from .intervals import Array, Codes, Flags
 from .measures import DeclaredMeasure, Derived, SummedMeasure
+from .multiway import Cells, joint
 from .observations import ABSENT, require_columns
 from .pivot import Pivot, pivoted
 from .recipes import Column, Sample, roots
 
-CLUSTERS = ("_cluster0", "_cluster1")
+CLUSTER = "_cluster"
+"""Prefix of the columns of clusters; their number follows."""
 UNIT, ROW = "_unit", "_row"
 MOST_LEVELS = 62
 """Of `average`: a cluster's levels are the bits of a number."""
@@ -34,8 +36,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[str, ...], ...] = ((),)
     """Factors that estimates are given by; `()` is the whole. A row without a level is in no group of the factor."""
     clusters: tuple[str, ...] = ()
-    """Columns whose levels are clusters: one, or two that cross; without one every row is independent, but for samples
-    of one prompt."""
+    """Columns whose levels are clusters: one, or several that cross; without one every row is independent, but for
+    samples of one prompt."""
     macro: str = ""
     """Column whose levels count alike, however many rows each has: the values are means of the levels' means."""
     pivot: Pivot | None = None
@@ -129,8 +131,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
             known.add(measure.name)
             if wrong := [by for by in measure.groups or () if by not in self.groups]:
                 yield f"{measure.name!r} is given by {wrong[0]}, which is none of the groupings"
-        if len(self.clusters) > 2 or len(set(self.clusters)) < len(self.clusters):
-            yield f"clusters are {self.clusters}; name one column, or two that cross"
+        if len(set(self.clusters)) < len(self.clusters):
+            yield f"clusters are {self.clusters}; name each column once"
 
 
 class Table:
@@ -165,11 +167,13 @@ class Part(NamedTuple):
     rows: Codes
     """Their places in the table."""
     clusters: tuple[Codes, ...]
-    """Of every row, one or two."""
+    """Of every row, by way; one way at least."""
     ways: tuple[str, ...]
     """What the clusters are called; none where every row is independent."""
     units: Codes | None
     """Of every row, where units count alike."""
+    combined: tuple[Codes, Codes]
+    """The combinations of clusters, shape (cells, ways), and the place of every row among them."""
     unknown: dict[str, int] = {}
     """By column that might have clustered them: the rows without a level, if there are any."""
 
@@ -184,13 +188,23 @@ class Part(NamedTuple):
             return self
         codes = self.table[PROMPT_KEY][self.rows] if PROMPT_KEY in self.table.frame.columns else self.rows
         again = len(np.unique(codes)) < len(codes)
-        clusters = _numbered(codes) if again else np.arange(len(codes))
-        return self._replace(clusters=(clusters,), ways=(PROMPT_KEY,) if again else (), units=None, unknown={})
+        clusters = (_numbered(codes) if again else np.arange(len(codes)),)
+        ways = (PROMPT_KEY,) if again else ()
+        return self._replace(clusters=clusters, ways=ways, units=None, combined=_combined(clusters), unknown={})
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return how many clusters there are, each way."""
-        return tuple(int(own.max(initial=-1)) + 1 for own in self.clusters)
+
+def _combined(clusters: Sequence[Codes]) -> tuple[Codes, Codes]:
+    """Return the combinations of clusters that rows have, shape (cells, ways), and the place of every row among them.
+
+    They are in the order of the first way, then the second and so on.
+    """
+    if len(clusters) == 1:
+        return np.arange(int(clusters[0].max(initial=-1)) + 1)[:, None], clusters[0]
+    found, place = np.unique(joint(*clusters), return_inverse=True)
+    codes = np.empty((len(found), len(clusters)), dtype=np.int64)
+    for way, own in enumerate(clusters):
+        codes[place.ravel(), way] = own
+    return codes, place.ravel()
 
 
 class Chosen(NamedTuple):
@@ -229,7 +243,7 @@ def prepared(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
         *(pl.col(status).cast(pl.String).fill_null(ABSENT) for status in sorted(statuses)),
         named.alias(ROW),
         (pl.col(design.macro).cast(pl.String).fill_null("") if design.macro else pl.lit("")).alias(UNIT),
-        *(way.alias(name) for way, name in zip(ways, CLUSTERS, strict=False)),
+        *(way.alias(f"{CLUSTER}{number}") for number, way in enumerate(ways)),
     )
     if design.macro and design.clusters:
         _nested(frame, design)
@@ -241,8 +255,13 @@ def _direct(design: Design) -> frozenset[str]:
     return frozenset[str]().union(*(measure.needs for measure in design.summed))
 
 
+def cluster_columns(design: Design) -> list[str]:
+    """Return the columns of prepared rows that hold the levels of the clusters."""
+    return [f"{CLUSTER}{number}" for number in range(len(design.clusters))]
+
+
 def _nested(frame: pl.DataFrame, design: Design) -> None:
-    ways = CLUSTERS[: len(design.clusters)]
+    ways = cluster_columns(design)
     counts = frame.group_by(UNIT).agg(pl.col(way).n_unique() for way in ways)
     if (torn := counts.filter(pl.any_horizontal(pl.col(way) > 1 for way in ways))).height:
         raise DataError(
@@ -334,7 +353,7 @@ def part(group: dict[str, Scalar], frame: pl.DataFrame, design: Design) -> Part:
 
 def _part(group: dict[str, Scalar], table: Table, rows: Codes, design: Design) -> Part:
     units = _numbered(table[UNIT][rows]) if design.macro else None
-    named = dict(zip(design.clusters, CLUSTERS, strict=False))
+    named = dict(zip(design.clusters, cluster_columns(design), strict=True))
     unknown: dict[str, int] = {}
     if design.unknown == "left out":
         lost = {name: table.frame[own].gather(rows).null_count() for name, own in named.items()}
@@ -342,8 +361,9 @@ def _part(group: dict[str, Scalar], table: Table, rows: Codes, design: Design) -
     ways = tuple(name for name in named if name not in unknown)
     clusters = tuple(_numbered(table[named[name]][rows]) for name in ways)
     if units is not None and not clusters:
-        return Part(group, table, rows, (units,), (design.macro,), units, unknown)
-    return Part(group, table, rows, clusters or (np.arange(len(rows)),), ways, units, unknown)
+        clusters, ways = (units,), (design.macro,)
+    clusters = clusters or (np.arange(len(rows)),)
+    return Part(group, table, rows, clusters, ways, units, _combined(clusters), unknown)
 
 
 def _numbered(codes: Codes) -> Codes:
@@ -374,12 +394,13 @@ def choose(measure: SummedMeasure, part: Part) -> Chosen:
     return Chosen(rows, Sample(values, sides, units), whole[status][places], whole.names(status))
 
 
-def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:
-    """Return the sums of the readable rows, shape (*clusters, 1 unit, sides, columns)."""
+def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Cells:
+    """Return the sums of the readable rows by the clusters, of one unit; every measure of a part has the same cells."""
     recipe = measure.recipe()
     there = chosen.sample.there
     values, sides = chosen.sample.values[there], chosen.sample.sides[there]
-    clusters = [own[chosen.rows[there]] for own in part.clusters]
+    codes, cell_of = part.combined
+    place = cell_of[chosen.rows[there]]
     width = 1 if recipe.sides is None and measure.strata is None else 2
     if recipe.levels is not None:
         width = len(recipe.levels[1])
@@ -390,10 +411,9 @@ def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Array:
         _, first, own = np.unique(key, return_index=True, return_inverse=True)
         sizes = np.bincount(own, minlength=len(first))
         values = np.stack([np.bincount(own, column, len(first)) / sizes for column in values.T], axis=-1)
-        sides, clusters = sides[first], [codes[first] for codes in clusters]
-    place = clusters[0] if len(clusters) < 2 else clusters[0] * part.shape[1] + clusters[1]
-    found = recipe.table(values, place * width + sides, int(np.prod(part.shape)) * width)
-    return found.reshape(*part.shape, 1, width, found.shape[-1])
+        sides, place = sides[first], place[first]
+    found = recipe.table(values, place * width + sides, len(codes) * width)
+    return Cells(codes, found.reshape(len(codes), 1, width, found.shape[-1]))
 
 
 def settled(design: Design, rows: pl.DataFrame) -> Design:

@@ -1,8 +1,8 @@
-"""Inference over what a claim is to hold for: one facet, such as templates, or two that cross, such as words.
+"""Inference over what a claim is to hold for: one facet, such as templates, or several, such as words and phrases.
 
-One facet is resampled and permuted whole. Two have the jackknife's intervals and t tests over both at once
-(`crossed.infer`), so that a claim holds for other templates and other words. A facet with one level cannot be
-generalised over: the inference is then over the other alone, and says so.
+One facet is resampled and permuted whole. Several have the jackknife's intervals and t tests over all at once
+(`multiway.infer`), so that a claim holds for other templates and other words. A facet with one level cannot be
+generalised over: the inference is then over the others alone, and says so.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import numpy as np
 from ..contracts import PROMPT_KEY, harmless
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, Estimate
-from .crossed import infer
+from ..contracts.words import listed
 from .estimates import MarginOptions, TestingOptions, interval_caveats, number, tested
 from .intervals import Array, Codes, Flags, Ranges
+from .multiway import Cells, infer, levels_of
 from .resampling import METHODS, Resampling, Statistics, bootstrap
 
 
@@ -27,18 +28,19 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
 
     option_effects = harmless("cluster")
 
-    cluster: str | tuple[str, ...]
-    """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole."""
+    cluster: str | tuple[str, ...] = ()
+    """What the claim is to hold for beyond the values at hand: one column is resampled whole, several are crossed. By
+    default all that the study declares to be a sample."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""
         super().__post_init__()
-        if not 1 <= len(set(self.ways)) == len(self.ways) <= 2:
+        if len(set(self.ways)) < len(self.ways):
             raise UsageError(
-                f"cluster is {', '.join(self.ways) or 'empty'}. Give one or two different columns.",
+                f"cluster is {', '.join(self.ways)}. Give one column, or several different ones.",
                 code="options.value",
             )
-        if len(self.ways) == 2 and self.intervals == "bca":
+        if len(self.ways) > 1 and self.intervals == "bca":
             raise UsageError(
                 f"intervals is 'bca', which is not available for crossed clusters ({' and '.join(self.ways)}). "
                 "Leave it out, or name one cluster.",
@@ -47,7 +49,7 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Return the cluster columns, one or two."""
+        """Return the cluster columns."""
         return (self.cluster,) if isinstance(self.cluster, str) else self.cluster
 
 
@@ -67,7 +69,7 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     p: Array
     """NaN where nothing is tested."""
     t: Array | None = None
-    """Distance from neutral in standard errors, of two ways."""
+    """Distance from neutral in standard errors, of several ways."""
     test: str = ""
     """Name of the permutation test, where there is one."""
     permuted: Flags
@@ -133,46 +135,44 @@ class Permutation(NamedTuple):
 
 def infer_over(
     ways: Sequence[str],
-    cells: Array,
+    cells: Cells,
     statistics: Statistics,
     ranges: Ranges,
     plan: Resampling,
     neutral: float = 0.0,
     permutation: Permutation | None = None,
 ) -> Inference:
-    """Return intervals over one or two ways of clustering, and the tests of two.
+    """Return intervals over one or several ways of clustering, and the tests of several.
 
     Args:
-        ways: names of one or two columns.
-        cells: sums (rows, columns of the design, units, sides, columns); one column for a single way.
+        ways: names of the columns.
+        cells: sums by the levels of every way; of one way a cell each.
         statistics: from totals (..., units, sides, columns) to statistics (..., units, statistics).
         ranges: what each statistic can be.
-        plan: how to resample one way; of two ways its level counts.
-        neutral: what the tests of two ways compare statistics with.
-        permutation: the test of one way. Of two ways it stands in where all levels of both agree, and no variance can
-            be estimated: p is then the larger of those of either way.
+        plan: how to resample one way; of several ways its level counts.
+        neutral: what the tests of several ways compare statistics with.
+        permutation: the test of one way. Of several ways it stands in where all levels of each agree, and no variance
+            can be estimated: p is then the largest of those of any way.
     """
-    margins = [(cells[..., 0].sum(axis=1 - way) > 0) for way in range(len(ways))]
-    clusters = np.stack([there.any(axis=2).sum(axis=0) for there in margins], axis=-1)
+    levels, clusters = levels_of(cells)
     if len(ways) == 1:
-        low, high = bootstrap(cells[:, 0], statistics, plan, ranges)
-        levels = np.stack([there.sum(axis=0).min(axis=-1) for there in margins], axis=-1)
+        low, high = bootstrap(cells.by(0), statistics, plan, ranges)
         p, t, agree = np.full(low.shape, np.nan), None, np.ones(low.shape, dtype=np.bool_)
     else:
-        low, high, t, p, levels, agree = msgspec.structs.astuple(infer(cells, statistics, plan.level, ranges, neutral))
+        low, high, t, p, agree = msgspec.structs.astuple(infer(cells, statistics, plan.level, ranges, neutral))
     permuted = np.zeros(p.shape, dtype=np.bool_)
     if permutation is not None:
         alone = np.flatnonzero(agree[:, permutation.places].any(axis=1))
-        told = np.full((len(ways), *p.shape), np.nan)
+        by_way = np.full((len(ways), *p.shape), np.nan)
         for way in range(len(ways)):
-            own = alone if len(ways) == 1 else alone[levels[alone, way] > 1]
-            if own.size:
-                place = np.ix_(own, np.asarray(permutation.places))
-                told[way][place] = permutation.p(cells[:, :, own].sum(axis=1 - way))
-        permuted = agree & ~np.isnan(told).all(axis=0)
-        p = np.where(permuted, np.fmax.reduce(told), p)
+            units = alone if len(ways) == 1 else alone[levels[alone, way] > 1]
+            if units.size:
+                place = np.ix_(units, np.asarray(permutation.places))
+                by_way[way][place] = permutation.p(cells.of(units).by(way))
+        permuted = agree & ~np.isnan(by_way).all(axis=0)
+        p = np.where(permuted, np.fmax.reduce(by_way), p)
         if permutation.flips and len(ways) > 1:
-            p[alone] = np.where(permuted[alone], np.fmax(p[alone], _least_p(cells[:, :, alone])[:, None]), p[alone])
+            p[alone] = np.where(permuted[alone], np.fmax(p[alone], _least_p(cells.of(alone))[:, None]), p[alone])
     return Inference(
         ways=tuple(ways),
         plan=plan,
@@ -187,10 +187,10 @@ def infer_over(
     )
 
 
-def without(ways: Sequence[str], cells: Array, statistics: Statistics, plan: Resampling) -> Inference:
-    """Return how many clusters there are in one way, with neither interval nor test; arguments as of `infer_over`."""
-    none = np.full(statistics(cells.sum(axis=(0, 1))).shape, np.nan)
-    there = cells[:, 0, ..., 0] > 0
+def without(ways: Sequence[str], cells: Cells, statistics: Statistics, plan: Resampling) -> Inference:
+    """Return how many clusters there are, with neither interval nor test; arguments as of `infer_over`."""
+    none = np.full(statistics(cells.totals).shape, np.nan)
+    levels, clusters = levels_of(cells)
     return Inference(
         ways=tuple(ways),
         plan=plan,
@@ -198,22 +198,42 @@ def without(ways: Sequence[str], cells: Array, statistics: Statistics, plan: Res
         high=none,
         p=none,
         permuted=np.zeros(none.shape, dtype=np.bool_),
-        levels=there.sum(axis=0).min(axis=-1)[:, None],
-        clusters=there.any(axis=2).sum(axis=0)[:, None],
+        levels=levels,
+        clusters=clusters,
     )
 
 
-def _least_p(cells: Array) -> Array:
+def _least_p(cells: Cells) -> Array:
     """Return the chance (units,) that all cells agree in sign under the hypothesis.
 
-    Cells that share neither row nor column are independent of each other; of so many all agree with 2^(1 - number).
+    Cells that share no level are independent of each other; of so many all agree with 2^(1 - number). Of two ways the
+    number is the largest there is; of more it is a count of some such cells, so that the chance is not understated.
     """
+    there = cells.sums[..., 0].sum(axis=2) > 0
+    count = _matched if cells.facets == 2 else _apart
+    disjoint = np.array([count(cells.codes[there[:, unit]]) for unit in range(there.shape[1])], dtype=np.float64)
+    return 2.0 ** np.minimum(1 - disjoint, 0.0)
+
+
+def _matched(codes: Codes) -> int:
     from scipy.sparse import csr_array  # scipy.sparse takes a while to import, and is rarely needed
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    there = cells[..., 0].sum(axis=3) > 0
-    disjoint = [(maximum_bipartite_matching(csr_array(there[:, :, unit])) >= 0).sum() for unit in range(cells.shape[2])]
-    return 2.0 ** np.minimum(1 - np.array(disjoint, dtype=np.float64), 0.0)
+    table = csr_array((np.ones(len(codes), dtype=np.bool_), (codes[:, 0], codes[:, 1])))
+    return int((maximum_bipartite_matching(table) >= 0).sum())
+
+
+def _apart(codes: Codes) -> int:
+    """Count cells no two of which share a level; those whose levels are the rarest are taken first."""
+    frequency = np.stack([np.bincount(way)[way] for way in codes.T], axis=-1).max(axis=1)
+    taken: list[set[int]] = [set() for _ in codes.T]
+    count = 0
+    for row in codes[np.argsort(frequency, kind="stable")].tolist():
+        if all(level not in seen for level, seen in zip(row, taken, strict=True)):
+            count += 1
+            for level, seen in zip(row, taken, strict=True):
+                seen.add(level)
+    return count
 
 
 WORDS = {
@@ -230,8 +250,8 @@ def population(estimates: Sequence[Estimate]) -> str:
     facets = over.pop().split(" x ") if len(over) == 1 else []
     words = sorted({WORDS.get(facet, f"{facet.replace('_', ' ')}s") for facet in facets if facet != "template"} - {"s"})
     if "template" in facets:
-        return f"for {' and '.join(words)} like these in sentences like these" if words else TEMPLATES_ALONE
-    return f"for {' and '.join(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+        return f"for {listed(words)} like these in sentences like these" if words else TEMPLATES_ALONE
+    return f"for {listed(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
 
 
 TEMPLATES_ALONE = "for these words only, in sentences like these"

@@ -1,7 +1,7 @@
 """From the sums of a declared measure to its estimate: interval, test, effect size, bounds and caveats.
 
-One way of clustering is drawn, flipped, swapped or relabelled whole; two ways that cross take the jackknife over both
-(`facets.infer_over`), and one of them alone where the other has a single level. Where a permutation is valid it gives
+One way of clustering is drawn, flipped, swapped or relabelled whole; several ways take the jackknife over all
+(`facets.infer_over`), but for those that have a single level. Where a permutation is valid it gives
 p; else p is that of the jackknife's variance with Student's t.
 """
 
@@ -29,8 +29,9 @@ from .estimates import (
 )
 from .estimates import tested as tested_by
 from .facets import OVER, Inference, Permutation, infer_over, without
-from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
+from .intervals import LEAST_P, Array, Bounds, Codes, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
 from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
+from .multiway import Cells
 from .recipes import EffectSize, Function, Range, Recipe, Sample, Test, called
 from .resampling import WIDE, Resampling, bootstrap, flip_test, jackknife, label_test, swap_test
 
@@ -40,8 +41,8 @@ EXACT, BINOMIAL = "exact (Clopper-Pearson)", "exact binomial"
 class Joint(msgspec.Struct, frozen=True, dict=True):
     """The sums of the measures that one rests on, side by side, and how its value follows from them."""
 
-    sums: Array
-    """Shape (*clusters, units, sides, columns); a unit is a group."""
+    cells: Cells
+    """Sums by the clusters; a unit is a group."""
     value: Function
     range: Range
     effect: EffectSize | None
@@ -50,11 +51,19 @@ class Joint(msgspec.Struct, frozen=True, dict=True):
     ways: tuple[str, ...]
     """How rows are clustered; none where every row is independent."""
 
+    @property
+    def sums(self) -> Array:
+        """Return the sums of all cells, shape (cells, units, sides, columns); of one way these are its clusters."""
+        return self.cells.sums
+
     @cached_property
     def totals(self) -> Array:
         """Return the sums of all clusters, shape (units, sides, columns)."""
-        found: Array = self.sums.sum(axis=tuple(range(self.sums.ndim - 3)))
-        return found
+        return self.cells.totals
+
+    def over(self, columns: Any) -> Cells:
+        """Return the cells with some of the columns of their sums."""
+        return Cells(self.cells.codes, self.sums[..., columns])
 
     @property
     def tested(self) -> Function:
@@ -91,7 +100,7 @@ class Joint(msgspec.Struct, frozen=True, dict=True):
         return np.stack(found, axis=-1)
 
 
-def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[Array]) -> Joint:
+def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[Cells]) -> Joint:
     """Put the sums of the measures side by side that `measure` rests on."""
     if not isinstance(measure, Derived):
         assert isinstance(measure, SummedMeasure)
@@ -100,10 +109,11 @@ def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[
             recipe = recipe._replace(effect=recipe.effect._replace(resamples=measure.resamples_of_effect))
         return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe, part.ways)
     # Measures of one side and of two meet in one: a cluster then brings all that it has.
-    alike = len({own.shape[-2] for own in tables}) == 1
-    flat = [own if alike else own.reshape(*own.shape[:-2], 1, own.shape[-2] * own.shape[-1]) for own in tables]
-    counts = [own[..., :1] if alike else own[..., :1].sum(axis=-2, keepdims=True) for own in tables]
-    shapes = [own.shape[-2:] for own in tables]
+    every = [own.sums for own in tables]
+    alike = len({own.shape[-2] for own in every}) == 1
+    flat = [own if alike else own.reshape(*own.shape[:-2], 1, own.shape[-2] * own.shape[-1]) for own in every]
+    counts = [own[..., :1] if alike else own[..., :1].sum(axis=-2, keepdims=True) for own in every]
+    shapes = [own.shape[-2:] for own in every]
     ends = np.cumsum([1, *(own.shape[-1] for own in flat)])
 
     def value(totals: Array) -> Array:
@@ -116,7 +126,7 @@ def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[
             return np.asarray(_derived(measure, design, levels).mean(axis=-1))
         return _derived(measure, design, {base.key: _recipe(base).value(piece) for base, piece in bases})
 
-    sums = np.concatenate([np.sum(counts, axis=0), *flat], axis=-1)
+    sums = Cells(tables[0].codes, np.concatenate([np.sum(counts, axis=0), *flat], axis=-1))
     return Joint(sums, value, measure.limits, None, None, part.ways)
 
 
@@ -209,7 +219,8 @@ def _found(
         if joint.recipe is not None and joint.recipe.levels is not None:
             # A level without a readable row is none of the groups that are compared.
             there = joint.totals[..., 0].any(axis=0)
-            joint = msgspec.structs.replace(joint, sums=joint.sums[..., there | (there.sum() < 2), :])
+            sums = joint.sums[..., there | (there.sum() < 2), :]
+            joint = msgspec.structs.replace(joint, cells=Cells(joint.cells.codes, sums))
         if isinstance(measure, Share) and not joint.ways and not measure.average:
             found = [exact(measure, joint, unit, design, options) for unit in range(len(groups))]
         elif groups[0].part.unknown and not joint.ways:
@@ -224,7 +235,7 @@ class _Summed(NamedTuple):
 
     part: Part
     chosen: Sequence[Chosen]
-    tables: Sequence[Array]
+    tables: Sequence[Cells]
 
     @classmethod
     def of(cls, bases: Sequence[SummedMeasure], part: Part) -> _Summed:
@@ -235,9 +246,10 @@ class _Summed(NamedTuple):
     def pattern(self) -> tuple[Any, ...]:
         """Return what is alike in groups that are resampled together: of one way, which clusters have which side."""
         alone = len(self.part.clusters) == 1
-        there = tuple(np.packbits(own[..., 0] > 0).tobytes() for own in self.tables) if alone else ()
-        sides = tuple(own.shape[-2] for own in self.tables)
-        return self.part.shape, self.part.ways, bool(self.part.unknown), sides, there
+        there = tuple(np.packbits(own.sums[..., 0] > 0).tobytes() for own in self.tables) if alone else ()
+        sides = tuple(own.sums.shape[-2] for own in self.tables)
+        shape = tuple(int(own.max(initial=-1)) + 1 for own in self.part.clusters)
+        return shape, self.part.ways, bool(self.part.unknown), sides, there
 
 
 def _together(groups: Sequence[_Summed]) -> Iterator[list[int]]:
@@ -246,17 +258,29 @@ def _together(groups: Sequence[_Summed]) -> Iterator[list[int]]:
     for place, group in enumerate(groups):
         alike.setdefault(group.pattern, []).append(place)
     for places in alike.values():
-        largest = max(sum(own.size for own in groups[place].tables) for place in places)
+        largest = max(sum(own.sums.size for own in groups[place].tables) for place in places)
         size = max(1, WIDE // max(1, largest))
         yield from (places[start : start + size] for start in range(0, len(places), size))
 
 
-def stacked(tables: Sequence[Array]) -> Array:
-    """Put the sums of groups side by side as units; levels that only some of them have are empty in the others."""
-    *clusters, _, sides, _ = tables[0].shape
-    found = np.zeros((*clusters, len(tables), sides, max(own.shape[-1] for own in tables)))
+def stacked(tables: Sequence[Cells]) -> Cells:
+    """Put the sums of groups side by side as units; cells that only some of them have are empty in the others."""
+    codes = tables[0].codes
+    if any(not np.array_equal(own.codes, codes) for own in tables):
+        codes = np.unique(np.concatenate([own.codes for own in tables]), axis=0)
+    sides, columns = tables[0].sums.shape[-2], max(own.sums.shape[-1] for own in tables)
+    found = np.zeros((len(codes), len(tables), sides, columns))
     for unit, own in enumerate(tables):
-        found[..., unit, :, : own.shape[-1]] = own[..., 0, :, :]
+        place = slice(None) if len(own.codes) == len(codes) else _places(codes, own.codes)
+        found[place, unit, :, : own.sums.shape[-1]] = own.sums[:, 0]
+    return Cells(codes, found)
+
+
+def _places(codes: Codes, some: Codes) -> Codes:
+    """Return where rows stand among sorted ones."""
+    shape = codes.max(axis=0) + 1
+    every, wanted = (np.ravel_multi_index(tuple(rows.T), shape) for rows in (codes, some))
+    found: Codes = np.searchsorted(every, wanted)
     return found
 
 
@@ -335,10 +359,9 @@ def _counted(chosen: Sequence[Chosen]) -> tuple[int, dict[str, int]]:
 
 
 def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: TestingOptions) -> list[Found]:
-    """Return intervals and tests over clusters: resampled and permuted one way, or by the jackknife over two."""
+    """Return intervals and tests over clusters: resampled and permuted one way, or by the jackknife over several."""
     ways, recipe = joint.ways or (f"{design.called}s",), joint.recipe
-    sums = joint.sums if recipe is None else joint.sums[..., : recipe.reads]
-    cells = sums if len(ways) > 1 else sums[:, None]
+    cells = joint.cells if recipe is None else joint.over(slice(recipe.reads))
     value, neutral = joint.statistics(joint.totals), measure.neutral or 0.0
     own = measure.intervals if isinstance(measure, SummedMeasure) else None
     # A jackknife that was asked for tests, too; a permutation then stands in where nothing varies.
@@ -374,7 +397,7 @@ def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: T
         found = _tested(joint, unit, whole, options)
         if not found and len(ways) == 1:
             found = studentised()[unit]
-        if not found and own == "jackknife" and test is not None:
+        if not found and own == "jackknife" and test is not None and len(ways) == 1:
             p = float(test.p(joint.sums[:, [unit]])[0, 0])
             found = tested_by(f"{test.name} ({ways[0]})", p, whole.counted(unit), options)
         return found
@@ -407,7 +430,7 @@ def _effect_ends(joint: Joint, options: TestingOptions, level: float) -> Array:
     """Return the ends (2, units) of the effect size's own interval, from the percentile bootstrap."""
     effect = joint.effect
     assert effect is not None and effect.resamples is not None
-    if not effect.resamples:
+    if not effect.resamples or joint.cells.facets > 1:  # an interval over one facet would be too narrow for several
         return np.full((2, joint.sums.shape[-3]), np.nan)
     plan = Resampling(effect.resamples, options.seed, level)
     low, high = bootstrap(joint.sums, lambda totals: effect.of(totals)[..., None], plan)

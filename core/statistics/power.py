@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from scipy import optimize
 
 from ..contracts.errors import UsageError
 from .intervals import Array, Codes, stats
+from .multiway import joint
 from .power_designs import CrossedDesign, Design, GroupsDesign, RankDesign
 
 
@@ -56,78 +57,83 @@ class CrossedPilot(msgspec.Struct, frozen=True):
     """What a pilot says about the spread of crossed answers. None where it cannot say."""
 
     spread: float | None
-    row_icc: float | None
-    column_icc: float | None
+    shares: tuple[float, ...] | None
+    """Of the variance, by facet."""
 
 
-def crossed_pilot(values: Array, rows: Codes, columns: Codes, sides: Codes) -> CrossedPilot:
-    """Estimate the spread and what rows and columns add to it; NaN is left out, and no row needs every column.
+def crossed_pilot(values: Array, facets: Sequence[Codes], sides: Codes) -> CrossedPilot:
+    """Estimate the spread and what each facet adds to it; NaN is left out, and no level needs every other.
 
-    Answers to one row and column count as their mean. Where columns are of two `sides`, each side has its own mean,
-    and what a row adds to both is left out: it cancels in their difference. Shares below 0 are taken as 0.
+    Answers to one combination of levels count as their mean. Each of two `sides` has its own mean, and what a level
+    adds to both is left out: it cancels in their difference. Shares below 0 are taken as 0.
     """
     there = ~np.isnan(values)
     y, side = values[there], np.unique(sides[there], return_inverse=True)[1]
-    parts = [cell_means(y[side == s], rows[there][side == s], columns[there][side == s]) for s in np.unique(side)]
+    parts = [cell_means(y[side == s], [own[there][side == s] for own in facets]) for s in np.unique(side)]
     found = [variance_components(*part) for part in parts]
     if not found or any(part is None for part in found):
         spread = float(np.sqrt(np.mean([np.var(part[0], ddof=1) for part in parts]))) if _repeated(parts) else 0.0
-        return CrossedPilot(spread or None, None, None)
-    weights = [len(part[0]) for part in parts]
-    row, column, rest = np.average(np.array(found), axis=0, weights=weights)
-    row, column, rest = (max(float(part), 0.0) for part in (row - _shared(parts), column, rest))
-    total = row + column + rest
-    return CrossedPilot(math.sqrt(total), row / total, column / total) if total else CrossedPilot(None, None, None)
+        return CrossedPilot(spread or None, None)
+    *by_facet, rest = np.average(np.array(found), axis=0, weights=[len(part[0]) for part in parts])
+    cancel = [_shared(parts, facet) for facet in range(len(facets))]
+    added = [max(float(own - both), 0.0) for own, both in zip(by_facet, cancel, strict=True)]
+    total = sum(added) + max(float(rest), 0.0)
+    return CrossedPilot(math.sqrt(total), tuple(own / total for own in added)) if total else CrossedPilot(None, None)
 
 
-Cells = tuple[Array, Codes, Codes]
-"""One value, row and column per cell."""
+Cells = tuple[Array, Sequence[Codes]]
+"""One value per cell, and its level of each facet."""
 
 
-def cell_means(values: Array, rows: Codes, columns: Codes) -> Cells:
-    """Return the mean of each row and column that has answers."""
-    cells, place = np.unique(np.stack([rows, columns]), axis=1, return_inverse=True)
+def cell_means(values: Array, facets: Sequence[Codes]) -> Cells:
+    """Return the mean of each combination of levels that has answers."""
+    cells, place = np.unique(np.stack(facets), axis=1, return_inverse=True)
     place = place.ravel()
-    return np.bincount(place, weights=values) / np.bincount(place), cells[0], cells[1]
+    return np.bincount(place, weights=values) / np.bincount(place), list(cells)
 
 
-def variance_components(values: Array, rows: Codes, columns: Codes) -> Array | None:
-    """Return the variances between rows, between columns and of the rest, one value a cell; None if undetermined.
+def variance_components(values: Array, facets: Sequence[Codes]) -> Array | None:
+    """Return the variances between the levels of each facet and of the rest, one value a cell; None if undetermined.
 
-    Sums of squares within rows, within columns and of all cells, set equal to what they are expected to be: unbiased
-    whatever cells are missing, and the analysis of variance where none is. An estimate may be below 0.
-    Source: Gao and Owen (2017), section 4.
+    Sums of squares within the levels of each facet and of all cells, set equal to what they are expected to be:
+    unbiased whatever cells are missing, and the analysis of variance where none is. An estimate may be below 0.
+    Source: Gao and Owen (2017), section 4, there of two facets.
     """
     n = len(values)
-    ways = [np.unique(way, return_inverse=True)[1].ravel() for way in (rows, columns)]
-    sizes = [np.bincount(way) for way in ways]
+    levels = [np.unique(own, return_inverse=True)[1].ravel() for own in facets]
+    sizes = [np.bincount(own) for own in levels]
     if n < 2 or min(map(len, sizes)) < 2:
         return None
-    within_rows, within_columns = (n - len(size) for size in sizes)
-    pairs = [n - float((size**2).sum()) / n for size in sizes]
-    expected = np.array([[0, within_rows, within_rows], [within_columns, 0, within_columns], [*pairs, n - 1]])
-    if np.linalg.matrix_rank(expected) < 3:
+    expected = np.zeros((len(facets) + 1, len(facets) + 1))
+    for row, (own, size) in enumerate(zip(levels, sizes, strict=True)):
+        for column, other in enumerate(levels):
+            met = np.bincount(joint(own, other), minlength=1).astype(float)
+            first = np.unique(joint(own, other), return_index=True)[1]
+            expected[row, column] = n - float((met**2 / size[own[first]]).sum())
+        expected[row, -1] = n - len(size)
+    expected[-1] = [*(n - float((size**2).sum()) / n for size in sizes), n - 1]
+    if np.linalg.matrix_rank(expected) < len(expected):
         return None
-    means = [np.bincount(way, weights=values) / size for way, size in zip(ways, sizes, strict=True)]
-    seen = [((values - mean[way]) ** 2).sum() for way, mean in zip(ways, means, strict=True)]
-    found: Array = np.linalg.solve(expected, np.array([*seen, ((values - values.mean()) ** 2).sum()]))
+    means = [np.bincount(own, weights=values) / size for own, size in zip(levels, sizes, strict=True)]
+    squares = [((values - mean[own]) ** 2).sum() for own, mean in zip(levels, means, strict=True)]
+    found: Array = np.linalg.solve(expected, np.array([*squares, ((values - values.mean()) ** 2).sum()]))
     return found
 
 
-def _shared(parts: list[Cells]) -> float:
-    """Return the variance that rows add to both sides alike: the covariance of the rows' means on either."""
+def _shared(parts: list[Cells], facet: int) -> float:
+    """Return the variance that levels add to both sides alike: the covariance of their means on either."""
     if len(parts) != 2:
         return 0.0
-    means = [dict(zip(*_row_means(part), strict=True)) for part in parts]
+    means = [dict(zip(*_means_by(part, facet), strict=True)) for part in parts]
     both = sorted(means[0].keys() & means[1].keys())
     if len(both) < 2:
         return 0.0
-    table = np.array([[mean[row] for row in both] for mean in means])
+    table = np.array([[mean[level] for level in both] for mean in means])
     return float(np.cov(table)[0, 1])
 
 
-def _row_means(part: Cells) -> tuple[list[int], list[float]]:
-    names, own = np.unique(part[1], return_inverse=True)
+def _means_by(part: Cells, facet: int) -> tuple[list[int], list[float]]:
+    names, own = np.unique(part[1][facet], return_inverse=True)
     means = np.bincount(own.ravel(), weights=part[0]) / np.bincount(own.ravel())
     return names.tolist(), means.tolist()
 
@@ -201,15 +207,17 @@ MOST_LEVELS = 10**6
 
 
 def levels_needed(
-    design: CrossedDesign, way: Literal["rows", "columns"], effect: float, alpha: float = 0.05, wanted: float = 0.8
+    design: CrossedDesign | Design, facet: int, effect: float, alpha: float = 0.05, wanted: float = 0.8
 ) -> int | None:
-    """Return how many rows, or columns of each group, find a true `effect` with probability `wanted`.
+    """Return how many levels of a facet find a true `effect` with probability `wanted`; of a `Design` its clusters.
 
-    The other way stays as it is; None where even `MOST_LEVELS` are too few, as that way adds too much variance.
+    The other facets stay as they are; None where even `MOST_LEVELS` are too few, as these add too much variance.
     """
 
     def found(levels: int) -> bool:
-        return power(effect, msgspec.structs.replace(design, **{way: levels}), alpha) >= wanted
+        if isinstance(design, CrossedDesign):
+            return power(effect, design.with_levels(facet, levels), alpha) >= wanted
+        return power(effect, msgspec.structs.replace(design, clusters=levels), alpha) >= wanted
 
     high = 2
     while not found(high):

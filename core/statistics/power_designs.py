@@ -2,9 +2,9 @@
 
 Answers in one cluster resemble each other; m answers in each of C clusters with intra-cluster correlation icc are
 worth C m / (1 + (m - 1) icc) independent ones (Kish 1965). Every design has a standard error of its effect and degrees
-of freedom, but for k groups, which have a noncentrality. Where two ways of clustering cross, an answer is the sum of
-what its row (scenario, template) adds, what its column (image, term) adds, and the rest. What each adds to the variance
-of a mean decides which of rows and columns a larger study should have more of.
+of freedom, but for k groups, which have a noncentrality. Where several facets cross, an answer is the sum of what its
+level of each facet (scenario, image, word) adds, and the rest. What each adds to the variance of a mean decides which
+facet a larger study should have more levels of.
 """
 
 from __future__ import annotations
@@ -171,33 +171,31 @@ def _ensure(clusters: int, groups: int, spread: float = 1.0) -> None:
 
 
 class CrossedDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows (scenarios) with columns (images), tested against a neutral mean by the crossed jackknife."""
+    """Facets that cross, such as scenarios and images, tested against a neutral mean by the jackknife over all."""
 
-    rows: int
-    columns: int
-    """In each group, where there are two."""
+    levels: tuple[int, ...]
+    """Of each facet; of the last one in each group, where there are two."""
+    shares: tuple[float, ...]
+    """Share of the variance of one answer that answers of one level have in common, by facet; of one level and group,
+    where there are two groups, beyond what the level adds to both."""
     spread: float = 1.0
     """Standard deviation of one answer."""
-    row_icc: float = 0.0
-    """Share of its variance that answers of one row have in common; of one row and group, where there are two, beyond
-    what the row adds to both groups."""
-    column_icc: float = 0.0
     fill: float = 1.0
-    """Share of the rows' meetings with columns that is asked."""
+    """Share of the combinations of levels that is asked."""
     groups: int = 1
-    """1: a mean. 2: the means of two groups of columns, each in the same rows."""
+    """1: a mean. 2: the means of two groups of levels of the last facet, each with the same levels of the others."""
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
-        if self.rows < 2 or self.columns < 2:
+        if len(self.levels) < 2 or min(self.levels) < 2:
             raise UsageError(
-                f"rows is {self.rows} and columns is {self.columns}. Give at least 2 of each.", code="options.value"
+                f"levels is {list(self.levels)}. Give two facets or more, each with at least 2.", code="options.value"
             )
         if not self.spread > 0:
             raise UsageError(f"spread is {self.spread}. Give a number above 0.", code="options.value")
-        if min(self.row_icc, self.column_icc) < 0 or self.row_icc + self.column_icc > 1 + 1e-9:
+        if len(self.shares) != len(self.levels) or min(self.shares) < 0 or sum(self.shares) > 1 + 1e-9:
             raise UsageError(
-                f"row_icc is {self.row_icc}, column_icc {self.column_icc}. Give shares that sum up to 1.",
+                f"shares is {list(self.shares)}. Give one for each facet; they sum up to 1 at most.",
                 code="options.value",
             )
         if not 0 < self.fill <= 1:
@@ -207,31 +205,42 @@ class CrossedDesign(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standard_error(self) -> float:
-        """Return the standard error of the mean: what rows, columns and single answers add to it."""
-        total = self.row_icc / self.rows + self.column_icc / self.columns + self._single
+        """Return the standard error of the mean: what the facets and single answers add to it."""
+        total = sum(share / count for share, count in zip(self.shares, self.levels, strict=True)) + self._single
         return self.spread * math.sqrt(self.groups * total)
 
     @property
     def freedom(self) -> float:
         """Return the degrees of freedom, after Satterthwaite (1946)."""
-        row, column = self.row_icc / self.rows + self._single, self.column_icc / self.columns + self._single
-        spread = row**2 / (self.rows - 1) + column**2 / (self.groups * (self.columns - 1))
-        return (row + column - self._single) ** 2 / spread
+        by_facet = [share / count + self._single for share, count in zip(self.shares, self.levels, strict=True)]
+        groups = [*[1] * (len(self.levels) - 1), self.groups]
+        spread = sum(
+            own**2 / (within * (count - 1)) for own, count, within in zip(by_facet, self.levels, groups, strict=True)
+        )
+        return float((sum(by_facet) - (len(by_facet) - 1) * self._single) ** 2 / spread)
 
     @property
-    def rows_fixed(self) -> Design | None:
-        """Return the same design as a test sees it that takes these rows for all there are; None without spread."""
-        rest = 1 - self.row_icc
+    def last_alone(self) -> Design | None:
+        """Return the same design as a test over the last facet alone sees it; None without spread.
+
+        That test takes the levels of the other facets for all there are.
+        """
+        rest = 1 - sum(self.shares[:-1])
         if rest <= 1e-9:
             return None
         return Design(
-            clusters=self.columns,
-            size=max(self.rows * self.fill, 1.0),
+            clusters=self.levels[-1],
+            size=max(math.prod(self.levels[:-1]) * self.fill, 1.0),
             spread=self.spread * math.sqrt(rest),
-            icc=min(self.column_icc / rest, 1.0),
+            icc=min(self.shares[-1] / rest, 1.0),
             groups=self.groups,
         )
 
+    def with_levels(self, facet: int, count: int) -> CrossedDesign:
+        """Return the same design with so many levels of one facet."""
+        levels = (*self.levels[:facet], count, *self.levels[facet + 1 :])
+        return msgspec.structs.replace(self, levels=levels)
+
     @property
     def _single(self) -> float:
-        return max(1 - self.row_icc - self.column_icc, 0.0) / (self.rows * self.columns * self.fill)
+        return max(1 - sum(self.shares), 0.0) / (math.prod(self.levels) * self.fill)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..contracts import FACET, facet_columns, last_facet
 from ..contracts.errors import DataError
 from .components import HIGHEST, LARGEST_ERROR, LOWEST, MIDDLE, Crossing, Precision, error_of, forecast
 from .power import AnyDesign, CrossedDesign, Design, GroupsDesign, RankDesign
@@ -35,7 +36,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     """Unit of the effect, if it differs from that of the estimate."""
     ways: tuple[str, ...] = ()
-    """Facets that cross: that of the design's rows, and that of its columns."""
+    """Facets that cross, in the order of the design's."""
     flips: bool = True
     """Whether the test flips the signs of whole clusters, which needs enough clusters."""
     ends: tuple[AnyDesign, AnyDesign] | None = None
@@ -43,7 +44,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
-    """Yield the tests of one measure and group; a crossed design has one for other rows, and one for these.
+    """Yield the tests of one measure and group; where facets cross there is a second one over the last of them alone.
 
     Raises:
         DataError: a test has a name that is not known.
@@ -58,7 +59,7 @@ def planned(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions
         yield _ranks(units, tried, stated, test)
     elif test in (KRUSKAL_WALLIS, ANOVA):
         yield _several(units, tried, stated, test)
-    elif units["row"][0] is not None and units["row"].n_unique() > 1:
+    elif len(_facets(units)) > 1:
         yield from _crossed(units, tried, stated)
     else:
         yield _means(units, tried, stated)
@@ -89,7 +90,7 @@ def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions)
 
 def _means_design(shape: _Shape, precision: Precision) -> Design:
     """Return a design of this precision: one value per cluster, which is all that a test of clusters sees."""
-    spread = math.sqrt(precision.columns * shape.clusters / shape.groups)
+    spread = math.sqrt(precision.facets[-1] * shape.clusters / shape.groups)
     return Design(clusters=shape.clusters, spread=spread, groups=shape.groups)
 
 
@@ -109,16 +110,21 @@ def _forecasts(units: pl.DataFrame, tried: pl.DataFrame | None) -> list[Precisio
     """Return what a pilot lets expect of these units: the value, and the ends of its range; nothing without a pilot."""
     if tried is None or (rows := answered(tried)).is_empty():
         return []
-    if "row" in units.columns and units["row"][0] is not None and rows["row"].null_count():
+    if any(name not in rows.columns or rows[name].null_count() for name in facet_columns(units)):
         return []
     return forecast(rows["value"].to_numpy(), _crossing(rows), _crossing(units), (MIDDLE, LOWEST, HIGHEST))
 
 
 def _crossing(units: pl.DataFrame) -> Crossing:
-    crossed = units["row"][0] is not None and units["row"].n_unique() > 1
-    rows = codes_of(units, "row") if crossed else None
     # The side that is added comes first.
-    return Crossing(sides=codes_of(units, "sign", descending=True), columns=codes_of(units, "cluster"), rows=rows)
+    sides = codes_of(units, "sign", descending=True)
+    return Crossing(sides=sides, facets=tuple(codes_of(units, facet) for facet in _facets(units)))
+
+
+def _facets(units: pl.DataFrame) -> list[str]:
+    """Return the columns of facets that can be generalised over, and the last one in any case."""
+    *others, last = facet_columns(units) or [last_facet(units)]
+    return [*(facet for facet in others if units[facet].n_unique() > 1), last]
 
 
 def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
@@ -141,7 +147,7 @@ def _ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions,
 
 
 def _several(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions, test: str) -> Planned:
-    sizes = units.group_by("level", "cluster").len().sort("level")
+    sizes = units.group_by("level", last_facet(units)).len().sort("level")
     clusters = tuple(part.height for part in sizes.partition_by("level", maintain_order=True))
     base = Planned(design=None, test=NAMES[test], note="", unit="Cohen's f", flips=False)
     if len(clusters) < 2 or sum(clusters) <= len(clusters):
@@ -163,59 +169,53 @@ def _several_counts(clusters: tuple[int, ...]) -> str:
 
 def _crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Iterator[Planned]:
     known = known_crossed(units, tried, stated)
-    row, cluster = units["ways"][0].split(" x ")
+    names = tuple(facet.removeprefix(FACET) for facet in _facets(units))
+    test = f"t of {' x '.join(names)}"
     table = _table(units)
     if known.spread is None or table is None or (few := _too_few(units, tried)):
         note = known.words
         if known.spread is not None:
-            note = f"fewer than two of {row} or {cluster}" if table is None else few
-        yield Planned(design=None, test=f"t of {row} x {cluster}", note=note, ways=(row, cluster), flips=False)
+            note = f"fewer than two of {' or '.join(names)}" if table is None else few
+        yield Planned(design=None, test=test, note=note, ways=names, flips=False)
         return
     if found := _forecasts(units, tried):
         design, *ends = (_crossed_design(table, precision) for precision in found)
     else:
-        design, ends = table.design(known.spread, known.row_icc, known.icc), []
-    every = Planned(design=design, test=f"t of {row} x {cluster}", note=known.words, ways=(row, cluster), flips=False)
+        design, ends = table.design(known.spread, known.shares), []
+    every = Planned(design=design, test=test, note=known.words, ways=names, flips=False)
     yield msgspec.structs.replace(every, ends=(ends[0], ends[1])) if ends else every
-    if (fixed := design.rows_fixed) is not None:
-        yield Planned(design=fixed, test=f"t of {cluster}, for these values of {row} alone", note="")
+    if (alone := design.last_alone) is not None:
+        these = " and ".join(names[:-1])
+        yield Planned(design=alone, test=f"t of {names[-1]}, for these values of {these} alone", note="")
 
 
 class _Table(msgspec.Struct, frozen=True):
     """Size of a crossed design."""
 
-    rows: int
-    columns: int
-    """On the smaller side, both."""
+    levels: tuple[int, ...]
+    """On the smaller side, of every facet."""
     fill: float
     groups: int
 
-    def design(self, spread: float, row_share: float, column_share: float) -> CrossedDesign:
+    def design(self, spread: float, shares: tuple[float, ...]) -> CrossedDesign:
         """Return the design with what the answers are."""
-        return CrossedDesign(
-            rows=self.rows,
-            columns=self.columns,
-            spread=spread,
-            row_icc=row_share,
-            column_icc=column_share,
-            fill=self.fill,
-            groups=self.groups,
-        )
+        return CrossedDesign(levels=self.levels, shares=shares, spread=spread, fill=self.fill, groups=self.groups)
 
 
 def _table(units: pl.DataFrame) -> _Table | None:
-    """Return the size; None where there are fewer than two rows or columns."""
-    sides = units.select("sign", "row", "cluster").unique().partition_by("sign")
-    rows, columns = (min(side[way].n_unique() for side in sides) for way in ("row", "cluster"))
-    fill = min(side.height / (side["row"].n_unique() * side["cluster"].n_unique()) for side in sides)
-    return _Table(rows, columns, fill, len(sides)) if min(rows, columns) >= 2 else None
+    """Return the size; None where a facet has fewer than two levels."""
+    facets = _facets(units)
+    sides = units.select("sign", *facets).unique().partition_by("sign")
+    levels = tuple(min(side[facet].n_unique() for side in sides) for facet in facets)
+    fill = min(side.height / math.prod(side[facet].n_unique() for facet in facets) for side in sides)
+    return _Table(levels, fill, len(sides)) if min(levels) >= 2 else None
 
 
 def _crossed_design(table: _Table, precision: Precision) -> CrossedDesign:
-    """Return the even design in which rows, columns and single answers add what this precision says."""
-    rows, columns = precision.rows * table.rows, precision.columns * table.columns
-    total = rows + columns + precision.single * table.rows * table.columns * table.fill
-    return table.design(math.sqrt(total / table.groups), rows / total, columns / total)
+    """Return the even design in which facets and single answers add what this precision says."""
+    by_facet = [own * count for own, count in zip(precision.facets, table.levels, strict=True)]
+    total = sum(by_facet) + precision.single * math.prod(table.levels) * table.fill
+    return table.design(math.sqrt(total / table.groups), tuple(own / total for own in by_facet))
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -228,7 +228,7 @@ class _Shape(msgspec.Struct, frozen=True):
 
 def _shape(units: pl.DataFrame) -> _Shape:
     """Return clusters and their sizes; two groups of clusters where the measure is a contrast."""
-    sizes = units.group_by("sign", "cluster").len()
+    sizes = units.group_by("sign", last_facet(units)).len()
     sides = [part["len"].to_numpy() for part in sizes.partition_by("sign")]
     mean = float(np.mean([side.mean() for side in sides]))
     uneven = math.sqrt(float(np.mean([side.var() for side in sides]))) / mean

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from ..contracts import DESIGN_COLUMNS, UNIT_COLUMNS, Options
+from ..contracts import DESIGN_COLUMNS, Options, factors_of, last_facet
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
 from ..contracts.words import BASIS, NEEDED, TIMES, TWICE
@@ -81,7 +81,7 @@ def smallest_effects_of(units: pl.DataFrame, options: SmallestEffectOptions) -> 
     Raises:
         DataError: a test has a name that is not known.
     """
-    factors = [name for name in units.columns if name not in {*UNIT_COLUMNS, *DESIGN_COLUMNS, ROLE}]
+    factors = [name for name in factors_of(units) if name != ROLE]
     absent = [name for name in DESIGN_COLUMNS if name not in units.columns]
     units = units.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
     pilot = units.filter(pl.col(ROLE) == PILOT)
@@ -106,7 +106,7 @@ def _estimates(
     key: TestKey, units: pl.DataFrame, tried: pl.DataFrame | None, options: SmallestEffectOptions
 ) -> Iterator[Estimate]:
     stated = Assumptions(spread=options.spread, icc=options.icc, row_icc=options.row_icc)
-    clusters = int(units["cluster"].n_unique())
+    clusters = int(units[last_facet(units)].n_unique())
     for found in planned(units, tried, stated):
         value = _value(found, options)
         yield Estimate.from_flat(
@@ -148,19 +148,18 @@ def _rests_on(found: Planned, value: float | None, clusters: int, options: Small
 
 
 def _levels(found: Planned, effect: float | None, options: SmallestEffectOptions) -> dict[str, Any]:
-    """Return as facts what more levels of either facet would detect, and how many an effect needs (0: too many)."""
+    """Return as facts what more levels of each facet would detect, and how many an effect needs (0: too many)."""
     facts: dict[str, Any] = {}
     if isinstance(found.design, Design) and effect is not None:
-        # One kind of cluster is a way of its own: the search is the same.
-        needed = levels_needed(found.design, "clusters", effect, options.alpha, options.power)  # type: ignore[arg-type]
+        needed = levels_needed(found.design, 0, effect, options.alpha, options.power)
         facts = {f"{NEEDED}clusters": needed or 0}
     if not isinstance(found.design, CrossedDesign) or not found.ways:
         return {"facts": facts} if facts else {}
-    for name, way in zip(found.ways, ("rows", "columns"), strict=True):
-        twice = msgspec.structs.replace(found.design, **{way: 2 * getattr(found.design, way)})
+    for facet, name in enumerate(found.ways):
+        twice = found.design.with_levels(facet, 2 * found.design.levels[facet])
         facts[f"{TWICE}{name}"] = minimum_detectable_effect(twice, options.alpha, options.power)
         if effect is not None:
-            needed = levels_needed(found.design, way, effect, options.alpha, options.power)  # type: ignore[arg-type]
+            needed = levels_needed(found.design, facet, effect, options.alpha, options.power)
             facts[f"{NEEDED}{name}"] = needed or 0
     if effect is not None:
         facts[TIMES] = _times(found.design, effect, options)
@@ -171,11 +170,11 @@ MOST_TIMES = 4096
 
 
 def _times(design: CrossedDesign, effect: float, options: SmallestEffectOptions) -> float:
-    """Return how many times as many levels of both facets find an effect, in tenths; 0 for more than `MOST_TIMES`."""
+    """Return how many times as many levels of every facet find an effect, in tenths; 0 for more than `MOST_TIMES`."""
 
     def finds(tenths: int) -> bool:
-        rows, columns = (math.ceil(count * tenths / 10) for count in (design.rows, design.columns))
-        larger = msgspec.structs.replace(design, rows=rows, columns=columns)
+        levels = tuple(math.ceil(count * tenths / 10) for count in design.levels)
+        larger = msgspec.structs.replace(design, levels=levels)
         return power(effect, larger, options.alpha) >= options.power
 
     high = 10

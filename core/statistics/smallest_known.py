@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import polars as pl
 
+from ..contracts import FACET, facet_columns, last_facet
 from ..contracts.words import percent
 from .intervals import Array, Codes, stats
 from .power import CrossedPilot, Pilot, crossed_pilot, pilot
@@ -31,7 +34,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """Reason for a missing spread."""
     spread: float | None = None
     icc: float = 0.0
-    row_icc: float = 0.0
+    shares: tuple[float, ...] = ()
+    """Of the variance, by facet, where several cross."""
     zeros: float = 0.0
     """Share of the units that are 0, which signed ranks leave out."""
 
@@ -57,19 +61,22 @@ def known_ranks(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumpt
 
 
 def known_crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions) -> Known:
-    """Return the spread of crossed units, and the shares of rows and clusters in its variance."""
-    found = CrossedPilot(None, None, None) if tried is None else _crossed(tried)
+    """Return the spread of crossed units, and the share of each facet in its variance."""
+    facets = facet_columns(units)
+    found = CrossedPilot(None, None) if tried is None else _crossed(tried, facets)
     spread, words = _spread(units, found.spread, _fault(tried), stated)
     if spread is None:
         return Known(words=words)
-    told = found.row_icc is not None
-    shares = (found.row_icc, found.column_icc) if told else (stated.row_icc, stated.icc)
-    row, column = (share or 0.0 for share in shares)
+    # Stated are the share of the last facet, and that of the others together.
+    told = found.shares is not None
+    others = None if stated.row_icc is None else stated.row_icc / (len(facets) - 1)
+    shares: Sequence[float | None] = found.shares or (*[others] * (len(facets) - 1), stated.icc)
     by = ", ".join(
-        f"by {way} {share or 0:.2f} ({_source(told, share)})"
-        for way, share in zip(units["ways"][0].split(" x "), shares, strict=True)
+        f"by {facet.removeprefix(FACET)} {share or 0:.2f} ({_source(told, share)})"
+        for facet, share in zip(facets, shares, strict=True)
     )
-    return Known(spread=spread, icc=column, row_icc=row, words=f"{words}, share of its variance {by}")
+    words = f"{words}, share of its variance {by}"
+    return Known(spread=spread, shares=tuple(share or 0.0 for share in shares), words=words)
 
 
 def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assumptions) -> tuple[float | None, str]:
@@ -96,7 +103,7 @@ def _fault(tried: pl.DataFrame | None) -> str:
 def _correlation(
     units: pl.DataFrame, tried: float | None, stated: float | None, what: str = "within clusters"
 ) -> tuple[float, str]:
-    if units["cluster"].n_unique() == units.height:
+    if (facet := last_facet(units)) == "unit" or units[facet].n_unique() == units.height:
         # With one unit per cluster, the correlation within clusters has no effect.
         return 0.0, ""
     icc = stated if tried is None else tried
@@ -119,7 +126,7 @@ def _centred(tried: pl.DataFrame) -> tuple[Array, Codes]:
     A cluster with both sides counts as two: the common part of its sides cancels, and this choice is conservative.
     """
     rows = answered(tried).with_columns(pl.col("value") - pl.col("value").mean().over(*SIDE))
-    return rows["value"].to_numpy(), codes_of(rows, "cluster", *SIDE)
+    return rows["value"].to_numpy(), codes_of(rows, last_facet(rows), *SIDE)
 
 
 def _ranked(tried: pl.DataFrame) -> pl.DataFrame:
@@ -134,12 +141,12 @@ def _signed(tried: pl.DataFrame) -> tuple[Array, Codes]:
     ranks: Array = np.zeros(len(values))
     moved = values != 0
     ranks[moved] = stats.rankdata(np.abs(values[moved])) * np.sign(values[moved])
-    return ranks, codes_of(rows, "cluster")
+    return ranks, codes_of(rows, last_facet(rows))
 
 
-def _crossed(tried: pl.DataFrame) -> CrossedPilot:
+def _crossed(tried: pl.DataFrame, facets: Sequence[str]) -> CrossedPilot:
     rows = answered(tried)
-    return crossed_pilot(rows["value"].to_numpy(), *(codes_of(rows, name) for name in ("row", "cluster", "sign")))
+    return crossed_pilot(rows["value"].to_numpy(), [codes_of(rows, facet) for facet in facets], codes_of(rows, "sign"))
 
 
 def codes_of(rows: pl.DataFrame, *names: str, descending: bool = False) -> Codes:

@@ -52,8 +52,6 @@ class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
     """Largest differences in NPLL at which a pair counts as undecided (the paper's delta)."""
     threshold_main: float = 0.02
     """The threshold for headlines and figures; one of `thresholds`."""
-    cluster: str | tuple[str, ...] = ("template", "attribute")
-    """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -204,13 +202,16 @@ class TriSentBias(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "log_probability", "status"})
     pivot = Pivot(index="pair", on="side", levels=SIDES, values="log_probability")
     groups = (GROUP, CELL)
+    clusters = ("template", "attribute")
     missing = CELL
     shows = ("log_odds_difference",)
     measures = _measures(TriSentBiasOptions())
 
     def design(self, options: TriSentBiasOptions) -> Design:
         """Return the measures at every threshold; what is missing is given by cell."""
-        return msgspec.structs.replace(self._declared, measures=_measures(options), clusters=options.ways)
+        return msgspec.structs.replace(
+            self._declared, measures=_measures(options), clusters=options.ways or self.clusters
+        )
 
     def rows(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
         """Return the pairs with D (`difference`) and `npll`; groups have the order of the study.

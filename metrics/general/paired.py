@@ -15,7 +15,7 @@ import polars as pl
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.contracts.metric import CROSSED
+from ...core.contracts.metric import FACET, facet_columns
 from ...core.contracts.records import Scalar
 from ...core.contracts.sizes import State, size_of
 from ...core.contracts.words import MARGIN, exact, number
@@ -90,7 +90,7 @@ def _cell(group: Mapping[str, Scalar]) -> list[str]:
 
 __all__ = ["PairedDifference", "PairedDifferenceOptions"]
 
-COLUMNS = ("metric", "unit", "cluster", "sign", "least", "greatest")
+COLUMNS = ("metric", "unit", "sign", "least", "greatest")
 PAIRED = ("first", "second", "first_status", "second_status")
 LABELS = ("run", "against")
 """The second run of a pair, and the first; then come the factors of the estimate."""
@@ -201,8 +201,8 @@ class PairedDifference(DeclaredMetric):
 
 def _factors(observations: pl.DataFrame) -> list[str]:
     """Return the columns that are factors of the estimates."""
-    known = {*COLUMNS, *CROSSED, *PAIRED, *LABELS, "family"}
-    return [name for name in observations.columns if name not in known]
+    aside = {*COLUMNS, *PAIRED, *LABELS, "family"}
+    return [name for name in observations.columns if name not in aside and not name.startswith(FACET)]
 
 
 def _cells(observations: pl.DataFrame) -> pl.Series:
@@ -214,16 +214,16 @@ def _cells(observations: pl.DataFrame) -> pl.Series:
 def _design(metric: str, family: str, rows: pl.DataFrame) -> Design:
     ends = rows.select("least", "greatest").to_numpy().astype(np.float64)
     limits: Limits = None if np.isnan(ends).any() else (float(ends[:, 0].min()), float(ends[:, 1].max()))
-    crossed = "row" in rows.columns and rows["row"].null_count() < rows.height
-    ways = tuple(rows["ways"].drop_nulls()[0].split(" x ")) if crossed else ("cluster",)
+    facets = facet_columns(rows) or ["unit"]
+    # Results name several facets; a single one stays "cluster", whatever the runs call it.
+    ways = tuple(facet.removeprefix(FACET) for facet in facets) if len(facets) > 1 else ("cluster",)
     stated: dict[str, Any] = {"first": "_second", "second": "_first", "limits": limits, "family": lambda by: family}
     contrast = (rows["sign"] < 0).any()
     measure = Between(metric, of=pl.col(SIGN) > 0, **stated) if contrast else Matched(metric, **stated)
-    columns = ["row", "cluster"][-len(ways) :]
 
     def mine(every: pl.DataFrame) -> pl.DataFrame:
         own = every.filter(pl.col("metric") == metric, pl.col("family") == family)
-        named = [pl.col(name).alias(way) for name, way in zip(columns, ways, strict=True)]
+        named = [pl.col(name).alias(way) for name, way in zip(facets, ways, strict=True)]
         numbers = {"_first": "first", "_second": "second", SIGN: "sign"}
         return own.select(*named, CELL, "status", **numbers)
 

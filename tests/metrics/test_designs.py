@@ -42,7 +42,7 @@ def answers():
 def test_templates_cross_terms_of_either_polarity(answers):
     designs = Subtle().units(answers, SubtleMetricOptions())
     whole = designs.filter((pl.col("metric") == "delta_PL") & pl.col("domain").is_null())
-    assert whole.group_by("sign").agg(pl.col("row", "cluster").n_unique()).sort("sign").rows() == [
+    assert whole.group_by("sign").agg(pl.col("over.template", "over.term").n_unique()).sort("sign").rows() == [
         (-1, 5, 6),
         (1, 5, 6),
     ]
@@ -60,7 +60,7 @@ def test_terms_alone_are_no_crossed_design(answers):
 def test_settings_are_compared_by_ranks_of_levels_and_by_shares():
     frame = study(planted=15)
     designs = DoraAssociations().designs(frame, DoraAssociationsOptions())
-    assert set(designs.columns) <= {*UNIT_COLUMNS, *DESIGN_COLUMNS, "modality", "setting", "against"}
+    assert set(designs.columns) <= {*UNIT_COLUMNS, *DESIGN_COLUMNS, "over.descriptor", "modality", "setting", "against"}
     found = {e.metric: e for e in effects(designs, icc=0.1)}
     assert found["level_difference"].test.name == "Mann-Whitney"
     assert found["negative_difference"].test.name == "t of clusters"

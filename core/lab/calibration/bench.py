@@ -157,7 +157,14 @@ class Bench:
         prompts = {one.sent.key: request_key(identity, one.question) for one in asked}
         reasoning = self.instrument.needs_reasoning
         return gather_observations(
-            stage, [frame], failures, self._blob, earlier=firsts, prompts=prompts, reasoning=reasoning
+            stage,
+            [frame],
+            failures,
+            self._blob,
+            earlier=firsts,
+            prompts=prompts,
+            reasoning=reasoning,
+            design=self.instrument.design,
         )
 
     async def _answers(self, model: ModelAdapter, sent: Iterable[Sent]) -> dict[bytes, AnyResponse | ModelError]:

@@ -63,7 +63,7 @@ class UnitLength(MeanLength):
         return observations.select(
             pl.lit("mean_length").alias("metric"),
             pl.col("trial").alias("unit"),
-            pl.col("parity").alias("cluster") + (pl.col("number") // 2).cast(pl.String),
+            (pl.col("parity") + (pl.col("number") // 2).cast(pl.String)).alias("over.two"),
             pl.lit(1).alias("sign"),
             value=pl.col("length") + self.wrong,
             least=pl.lit(0.0),

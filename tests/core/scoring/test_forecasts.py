@@ -18,7 +18,7 @@ from prejudge.adapters.simulated.adapter import Simulated
 from prejudge.core.answer.answer import answer_of
 from prejudge.core.answer.needed import need_of
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts import DESIGN_COLUMNS, UNIT_COLUMNS
+from prejudge.core.contracts import factors_of
 from prejudge.core.gate.judge import judge
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.gate.words import junit
@@ -27,7 +27,6 @@ from prejudge.core.statistics.smallest_effect import SmallestEffectOptions, smal
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 PILOTS = 20
-KNOWN = {*UNIT_COLUMNS, *DESIGN_COLUMNS, "role"}
 SHIFT = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 
 
@@ -57,7 +56,7 @@ def asked(study, metric, name, model_seed, group=(), masks=None, **options):
     units = measured.designs(frame, chosen)
     levels = dict(group)
     units = units.filter(
-        pl.col(name).eq_missing(pl.lit(levels.get(name))) for name in units.columns if name not in KNOWN
+        pl.col(name).eq_missing(pl.lit(levels.get(name))) for name in factors_of(units) if name != "role"
     )
     return units, {e.metric: e for e in measured.compute(frame, chosen) if dict(e.group) == levels}
 
@@ -281,8 +280,12 @@ def test_whether_a_pilot_forecasts_follows_from_its_questions_alone():
         pilot, _ = asked("subtle-sai", "subtle", "simulated-fair", 900, **{"subtle.resamples": 99}, per_cell=per_cell)
         rng = np.random.default_rng(0)
         for spread in (0.0, 100.0):
-            templates = dict(zip(pilot["row"].unique(maintain_order=True), rng.normal(0, spread, 10_000), strict=False))
-            moved = pilot.with_columns(value=pl.col("value") + pl.col("row").replace_strict(templates) * pl.col("sign"))
+            templates = dict(
+                zip(pilot["over.template"].unique(maintain_order=True), rng.normal(0, spread, 10_000), strict=False)
+            )
+            moved = pilot.with_columns(
+                value=pl.col("value") + pl.col("over.template").replace_strict(templates) * pl.col("sign")
+            )
             effects = forecast_by(moved, planned)
             assert all((e.value is not None) is speaks for e in effects.values()), (per_cell, spread)
 

@@ -11,7 +11,7 @@ from prejudge.core.scoring.planned_units import enlarge, untold
 def units(people="abc", size=2, **factors):
     rows = [(name, str(number)) for name in people for number in range(size)]
     return pl.DataFrame(
-        {"metric": "m", "cluster": [name for name, _ in rows], "unit": [name + number for name, number in rows]}
+        {"metric": "m", "over.people": [name for name, _ in rows], "unit": [name + number for name, number in rows]}
     ).with_columns(pl.lit(value).alias(name) for name, value in factors.items())
 
 
@@ -23,25 +23,27 @@ def trials(people, settings=("x",)):
 @pytest.mark.parametrize("people", ["a", "pq", "abc", "abcdefg", "abcdefghijkl"])
 def test_there_are_as_many_clusters_as_are_asked_about(people):
     found = enlarge(units(), trials("abc"), trials(people))
-    assert found["cluster"].n_unique() == len(people)
+    assert found["over.people"].n_unique() == len(people)
     assert found["unit"].n_unique() == found.height == 2 * len(people)
 
 
 def test_clusters_that_gave_nothing_are_expected_again():
     found = enlarge(units("ab"), trials("abcd"), trials("abcdefgh"))
-    assert found["cluster"].n_unique() == 4
+    assert found["over.people"].n_unique() == 4
 
 
 def test_a_group_has_the_clusters_that_are_asked_of_it():
     asked = pl.concat([trials("abcdef"), trials("ab", ["y"])])
     parts = pl.concat([units(setting="x"), units(setting="y")])
     found = enlarge(parts, trials("abc", "xy"), asked)
-    assert dict(found.group_by("setting").agg(pl.col("cluster").n_unique()).iter_rows()) == {"x": 6, "y": 2}
+    assert dict(found.group_by("setting").agg(pl.col("over.people").n_unique()).iter_rows()) == {"x": 6, "y": 2}
 
 
 def test_units_tell_what_clusters_do_not():
-    found = enlarge(units(size=1).with_columns(unit=pl.col("cluster"), cluster="k/" + pl.col("cluster")), *two())
-    assert found["cluster"].n_unique() == 6
+    found = enlarge(
+        units(size=1).with_columns(pl.col("over.people").alias("unit"), "k/" + pl.col("over.people")), *two()
+    )
+    assert found["over.people"].n_unique() == 6
 
 
 def two():

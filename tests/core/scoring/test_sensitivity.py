@@ -33,7 +33,7 @@ class UnitLength(MeanLength):
         return observations.select(
             pl.lit("mean_length").alias("metric"),
             pl.col("trial").alias("unit"),
-            (pl.col("number") // 2).cast(pl.String).alias("cluster"),
+            (pl.col("number") // 2).cast(pl.String).alias("over.two"),
             pl.lit(1).alias("sign"),
             pl.col("length").cast(pl.Float64).alias("value"),
             pl.lit(None, dtype=pl.Float64).alias("least"),
@@ -162,8 +162,8 @@ class Designed(UnitLength):
 
     def designs(self, observations, options):
         units = self.units(observations, options)
-        row = (observations["number"] % 2).cast(pl.String).alias("row")
-        crossed = units.with_columns(row, ways=pl.lit("place x two"))
+        place = (observations["number"] % 2).cast(pl.String).alias("over.place")
+        crossed = units.with_columns(place).select(pl.exclude("over.two"), "over.two")
         ranked = units.with_columns(test=pl.lit("wilcoxon"))
         return pl.concat([crossed, ranked], how="diagonal")
 
@@ -281,7 +281,9 @@ def test_spread_where_every_measure_has_limits_is_named(measuring, monkeypatch):
 
 def test_correlation_of_units_without_company_is_named(measuring, monkeypatch):
     units = UnitLength.units
-    monkeypatch.setattr(UnitLength, "units", lambda *given: units(*given).with_columns(cluster=pl.col("unit")))
+    monkeypatch.setattr(
+        UnitLength, "units", lambda *given: units(*given).with_columns(pl.col("unit").alias("over.two"))
+    )
     found = smallest_effects(measuring, study(measuring, n=20), Assumed(spread=1.0, icc=0.1))
     assert found.notes == ("--icc was not used: no two units here share a cluster.",)
 
@@ -315,13 +317,13 @@ def discovering(measuring, monkeypatch):
     return measuring
 
 
-@pytest.mark.parametrize("counted", ["cluster", "unit"])
+@pytest.mark.parametrize("counted", ["over.two", "unit"])
 def test_pilot_of_answers_stands_for_as_many_clusters_as_are_planned(
     discovering, run_study, store, monkeypatch, counted
 ):
     trial = pl.col("number").cast(pl.String)
     units = UnitLength.units
-    named = {counted: trial, "cluster": trial if counted == "cluster" else pl.format("of {}", "parity")}
+    named = {counted: trial, "over.two": trial if counted == "over.two" else pl.format("of {}", "parity")}
     # The factor is a word, so that clusters can be its levels; the metric's own units halve it as a number.
     monkeypatch.setattr(
         UnitLength,
@@ -333,7 +335,7 @@ def test_pilot_of_answers_stands_for_as_many_clusters_as_are_planned(
     monkeypatch.setattr(CountStage, "trials", _named(CountStage.trials))
     pilot = score(discovering, store, run_study("fake", n=12)[0])
     found = [smallest(discovering, study(discovering, n=n), pilot=pilot) for n in (12, 24, 96)]
-    assert [effect.clusters for effect in found] == ([12, 24, 96] if counted == "cluster" else [2, 4, 16])
+    assert [effect.clusters for effect in found] == ([12, 24, 96] if counted == "over.two" else [2, 4, 16])
     if counted == "unit":
         # Two clusters do not tell how much others differ.
         assert found[0].value is not None and found[1].value is found[2].value is None

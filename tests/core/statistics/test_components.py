@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prejudge.core.statistics.components import HIGHEST, LOWEST, MIDDLE, Crossing, error_of, forecast
-from prejudge.core.statistics.crossed import crossed_jackknife
+from prejudge.core.statistics.multiway import Cells, multiway_jackknife
 
 QUANTILES = (MIDDLE, LOWEST, HIGHEST)
 
@@ -15,15 +15,15 @@ def table(rows, columns, rng, share=1.0, sides=1):
     """Return the crossing of all rows with all columns of each side, or of a random share of its cells."""
     side, row, column = (a.ravel() for a in np.meshgrid(range(sides), range(rows), range(columns), indexing="ij"))
     chosen = np.sort(rng.permutation(len(row))[: round(share * len(row))])
-    return Crossing(sides=side[chosen], columns=(column + columns * side)[chosen], rows=row[chosen])
+    return Crossing(sides=side[chosen], facets=(row[chosen], (column + columns * side)[chosen]))
 
 
 def drawn(crossing, rng, row=0.0, column=0.0, common=0.0):
     """Return answers whose rows, by side and in common, and columns add such variances to a rest of 1."""
     n = len(crossing.sides)
-    by_side = rng.normal(0, np.sqrt(row), (2, crossing.rows.max() + 1))[crossing.sides, crossing.rows]
-    both = rng.normal(0, np.sqrt(common), crossing.rows.max() + 1)[crossing.rows]
-    columns = rng.normal(0, np.sqrt(column), crossing.columns.max() + 1)[crossing.columns]
+    by_side = rng.normal(0, np.sqrt(row), (2, crossing.facets[0].max() + 1))[crossing.sides, crossing.facets[0]]
+    both = rng.normal(0, np.sqrt(common), crossing.facets[0].max() + 1)[crossing.facets[0]]
+    columns = rng.normal(0, np.sqrt(column), crossing.facets[1].max() + 1)[crossing.facets[1]]
     return by_side + both + columns + rng.normal(size=n)
 
 
@@ -32,10 +32,10 @@ def variance(crossing, row, column):
     first = crossing.sides == 0
     weights = np.where(first, 1 / first.sum(), -1 / max(1, (~first).sum()))
     by_row = sum(
-        np.bincount(crossing.rows[s], weights=weights[s]) @ np.bincount(crossing.rows[s], weights=weights[s])
+        np.bincount(crossing.facets[0][s], weights=weights[s]) @ np.bincount(crossing.facets[0][s], weights=weights[s])
         for s in (first, ~first)
     )
-    by_column = np.bincount(crossing.columns, weights=weights) ** 2
+    by_column = np.bincount(crossing.facets[1], weights=weights) ** 2
     return row * by_row + column * by_column.sum() + (weights**2).sum()
 
 
@@ -53,8 +53,8 @@ def test_thin_pilot_tells_the_precision_of_the_full_table(row, column, common, s
         pilot = table(40, 30, rng, 1 / 6, sides)
         middle, low, high = forecast(drawn(pilot, rng, row, column, common), pilot, full, QUANTILES)
         truth = variance(full, row, column)
-        ratios.append(np.sqrt((middle.single + middle.rows + middle.columns) / truth))
-        inside += low.single + low.rows + low.columns <= truth <= high.single + high.rows + high.columns
+        ratios.append(np.sqrt((middle.single + sum(middle.facets)) / truth))
+        inside += low.single + sum(low.facets) <= truth <= high.single + sum(high.facets)
     # Where rows and columns add nothing at all, no estimate can be below the truth.
     none = row == column == 0
     assert 1 / 1.2 <= np.median(ratios) <= (1.35 if none else 1.2)
@@ -68,9 +68,9 @@ def test_what_rows_add_to_both_sides_is_left_out():
     full = table(40, 30, rng, sides=2)
     pilot = table(40, 30, rng, 1 / 2, sides=2)
     y = drawn(pilot, rng, 0.3)
-    moved = y + np.random.default_rng(1).normal(0, 1, 40)[pilot.rows]
+    moved = y + np.random.default_rng(1).normal(0, 1, 40)[pilot.facets[0]]
     before, after = (forecast(values, pilot, full, (MIDDLE,))[0] for values in (y, moved))
-    assert after.rows + after.single == pytest.approx(before.rows + before.single, rel=0.3)
+    assert after.facets[0] + after.single == pytest.approx(before.facets[0] + before.single, rel=0.3)
 
 
 def test_precision_is_that_of_the_jackknife_of_the_design():
@@ -80,9 +80,9 @@ def test_precision_is_that_of_the_jackknife_of_the_design():
     y = drawn(full, rng, 0.3, 0.2)
     (middle,) = forecast(y, full, full, (MIDDLE,))
     cells = np.zeros((40, 30, 1, 1, 2))
-    cells[full.rows, full.columns, 0, 0] = np.stack([np.ones_like(y), y], axis=-1)
-    found, _ = crossed_jackknife(cells, lambda totals: (totals[..., 0, 1] / totals[..., 0, 0])[..., None])
-    assert middle.single + middle.rows + middle.columns == pytest.approx(float(found[0, 0]), rel=0.15)
+    cells[full.facets[0], full.facets[1], 0, 0] = np.stack([np.ones_like(y), y], axis=-1)
+    found, _ = multiway_jackknife(Cells.of_table(cells), mean)
+    assert middle.single + sum(middle.facets) == pytest.approx(float(found[0, 0]), rel=0.15)
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -90,25 +90,29 @@ def test_what_a_jackknife_finds_is_known_where_columns_are_unequal(sides):
     """Leaving out a column of half of all answers finds more than the column adds: against drawn answers."""
     rng = np.random.default_rng(4)
     full = table(12, 8, rng, sides=sides)
-    kept = np.flatnonzero((full.columns % 8 < 1) | (full.rows < 2))
-    design = Crossing(sides=full.sides[kept], columns=full.columns[kept], rows=full.rows[kept])
-    place = (design.rows, design.columns, 0, design.sides)
+    kept = np.flatnonzero((full.facets[1] % 8 < 1) | (full.facets[0] < 2))
+    design = Crossing(sides=full.sides[kept], facets=tuple(own[kept] for own in full.facets))
+    place = (design.facets[0], design.facets[1], 0, design.sides)
     found = []
     for _ in range(1000):
-        y = rng.normal(0, 1, 8 * sides)[design.columns]
+        y = rng.normal(0, 1, 8 * sides)[design.facets[1]]
         cells = np.zeros((12, 8 * sides, 1, sides, 2))
         cells[place] = np.stack([np.ones_like(y), y], axis=-1)
-        found.append(crossed_jackknife(cells, difference)[0][0, 0])
+        found.append(multiway_jackknife(Cells.of_table(cells), difference)[0][0, 0])
     rows, columns, cells = (
-        design.found("column", way, single=single)
+        design.found("facet 1", way, single=single)
         for way, single in (
-            (design.rows, False),
-            (design.columns, False),
-            (np.unique(design.rows * 100 + design.columns, return_inverse=True)[1], True),
+            (design.facets[0], False),
+            (design.facets[1], False),
+            (np.unique(design.facets[0] * 100 + design.facets[1], return_inverse=True)[1], True),
         )
     )
     assert max(rows + columns - cells, rows, columns) == pytest.approx(np.mean(found), rel=0.1)
     assert np.mean(found) > 1.1 * (variance(design, 0, 1) - variance(design, 0, 0))
+
+
+def mean(totals):
+    return (totals[..., 0, 1] / totals[..., 0, 0])[..., None]
 
 
 def difference(totals):
@@ -125,7 +129,7 @@ def test_share_of_few_levels_is_not_shrunk(columns):
         rng = np.random.default_rng(seed)
         full = table(200, columns, rng)
         (middle,) = forecast(drawn(full, rng, column=1.0), full, full, (MIDDLE,))
-        ratios.append((middle.single + middle.rows + middle.columns) / variance(full, 0, 1.0))
+        ratios.append((middle.single + sum(middle.facets)) / variance(full, 0, 1.0))
     assert 1 / 1.15 <= np.median(ratios) ** 0.5 <= 1.15
 
 
@@ -134,7 +138,7 @@ def test_blocks_that_do_not_cross_are_not_filled():
     rng = np.random.default_rng(0)
     row, column = (a.ravel() for a in np.meshgrid(range(20), range(20), indexing="ij"))
     own = (row < 10) == (column < 10)
-    blocks = Crossing(sides=np.zeros(own.sum(), int), columns=column[own], rows=row[own])
+    blocks = Crossing(sides=np.zeros(own.sum(), int), facets=(row[own], column[own]))
     (found,) = forecast(rng.normal(size=200), blocks, blocks, (MIDDLE,))
     assert found.single == pytest.approx(1 / 200, rel=0.3)
 
@@ -143,7 +147,7 @@ def test_answers_without_variation_give_nothing():
     rng = np.random.default_rng(0)
     full = table(4, 4, rng)
     assert forecast(np.ones(16), full, full, QUANTILES) == []
-    one = Crossing(sides=np.zeros(1, int), columns=np.zeros(1, int), rows=np.zeros(1, int))
+    one = Crossing(sides=np.zeros(1, int), facets=(np.zeros(1, int), np.zeros(1, int)))
     assert forecast(np.ones(1), one, full, QUANTILES) == []
 
 
@@ -154,7 +158,7 @@ def test_smaller_pilot_has_a_wider_range():
     for share in (0.05, 0.5):
         pilot = table(40, 30, rng, share)
         low, high = forecast(drawn(pilot, rng), pilot, full, (LOWEST, HIGHEST))
-        widths.append((high.single + high.rows + high.columns) / (low.single + low.rows + low.columns))
+        widths.append((high.single + sum(high.facets)) / (low.single + sum(low.facets)))
     assert widths[0] > 1.5 * widths[1]
 
 
@@ -173,7 +177,7 @@ def test_error_is_that_of_estimates_of_the_variance():
     for _ in range(400):
         y = rng.normal(size=len(pilot.sides))
         y = y - y.mean()
-        rows, columns = (np.bincount(way, weights=y) for way in (pilot.rows, pilot.columns))
+        rows, columns = (np.bincount(way, weights=y) for way in (pilot.facets[0], pilot.facets[1]))
         estimates.append(moments(pilot, y, rows, columns))
     single, row, column = np.transpose(estimates)
     varies = np.std(row / 12 + column / 10 + single / 120)
@@ -193,7 +197,7 @@ def moments(pilot, y, rows, columns):
     """Return the variances of single answers, rows and columns by least squares of all products of two answers."""
     n = len(y)
     centre = np.eye(n) - 1 / n
-    parts = [np.eye(n), *((way[:, None] == way[None, :]).astype(float) for way in (pilot.rows, pilot.columns))]
+    parts = [np.eye(n), *((way[:, None] == way[None, :]).astype(float) for way in (pilot.facets[0], pilot.facets[1]))]
     parts = [centre @ part @ centre for part in parts]
     squares = [y @ y, (rows**2).sum(), (columns**2).sum()]
     return np.linalg.solve([[np.trace(a @ b) for b in parts] for a in parts], squares)
@@ -202,5 +206,5 @@ def moments(pilot, y, rows, columns):
 def test_pilot_that_asked_one_answer_per_cell_does_not_know_what_cells_add():
     rng = np.random.default_rng(8)
     once = table(6, 5, rng)
-    twice = Crossing(sides=np.tile(once.sides, 2), columns=np.tile(once.columns, 2), rows=np.tile(once.rows, 2))
+    twice = Crossing(sides=np.tile(once.sides, 2), facets=tuple(np.tile(own, 2) for own in once.facets))
     assert error_of(once, once) < error_of(once, twice) == np.inf

@@ -1,4 +1,4 @@
-"""Inference over two facets at once, recomputed with loops, and against fair models that are not neutral."""
+"""Inference over several facets at once, recomputed with loops, and against fair models that are not neutral."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import pytest
 from scipy import stats
 
 from prejudge.core.contracts.estimates import Caveat
-from prejudge.core.statistics.crossed import infer
-from prejudge.core.statistics.facets import OVER, infer_over
+from prejudge.core.statistics.facets import OVER
+from prejudge.core.statistics.facets import infer_over as infer_over_cells
 from prejudge.core.statistics.intervals import CONTRAST
+from prejudge.core.statistics.multiway import Cells, levels_of
+from prejudge.core.statistics.multiway import infer as infer_cells
 from prejudge.core.statistics.resampling import Resampling, bootstrap
 
 
@@ -23,6 +25,14 @@ def gap(totals):
 def mean(totals):
     with np.errstate(invalid="ignore", divide="ignore"):
         return (totals[..., 0, 1] / totals[..., 0, 0])[..., None]
+
+
+def infer(table, *more):
+    return infer_cells(Cells.of_table(table), *more)
+
+
+def infer_over(ways, table, *more):
+    return infer_over_cells(ways, Cells.of_table(table), *more)
 
 
 def leaning(rng, templates=30, words=7, lean=0.3, effect=0.0, each=3, template=0.2):
@@ -70,7 +80,7 @@ def test_interval_and_p_by_loops(lean):
     half = stats.t.ppf(0.95, freedom) * np.sqrt(variance)
     assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((value - half, value + half), rel=1e-9)
     assert found.p[0, 0] == pytest.approx(2 * stats.t.sf(abs(value) / np.sqrt(variance), freedom), rel=1e-9)
-    assert found.levels.tolist() == [[9, 5]]
+    assert levels_of(Cells.of_table(cells))[0].tolist() == [[9, 5]]
 
 
 def test_interval_excludes_zero_exactly_where_p_is_small():

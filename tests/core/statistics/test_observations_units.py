@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from prejudge.core.contracts import UNIT_COLUMNS
+from prejudge.core.contracts import factors_of
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 
@@ -14,7 +14,7 @@ QUICK = TriSentBiasOptions(cluster="template", resamples=99)
 
 def means(units):
     """Return {(metric, group): mean where the sign is 1 less mean where it is -1}."""
-    factors = [name for name in units.columns if name not in UNIT_COLUMNS]
+    factors = factors_of(units)
     ok = units.filter(pl.col("status") == "ok")
     found = {}
     for row in ok.group_by("metric", *factors, "sign").agg(pl.col("value").mean()).to_dicts():

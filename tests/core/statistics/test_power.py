@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 import numpy as np
 import pytest
 from scipy import stats
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.statistics.crossed import crossed_bootstrap, infer
 from prejudge.core.statistics.intervals import ratio
+from prejudge.core.statistics.multiway import Cells, infer
 from prejudge.core.statistics.power import (
     CrossedDesign,
     Design,
@@ -24,7 +23,6 @@ from prejudge.core.statistics.power import (
     power,
     proportion_spread,
 )
-from prejudge.core.statistics.resampling import Resampling
 from prejudge.testing import raises_code
 
 
@@ -76,25 +74,25 @@ def test_closed_form_holds_for_shares():
     ("rows", "columns", "shares"), [(12, 40, (0.2, 0.2)), (30, 30, (0.3, 0.05)), (15, 60, (0.1, 0.0))]
 )
 def test_closed_form_holds_for_crossed_designs(rows, columns, shares):
-    design = CrossedDesign(rows=rows, columns=columns, row_icc=shares[0], column_icc=shares[1])
+    design = CrossedDesign(levels=(rows, columns), shares=shares)
     rng, studies = np.random.default_rng(3), 2000
     parts = [rng.normal(size=size) for size in ((rows, 1, studies), (1, columns, studies), (rows, columns, studies))]
     weights = np.sqrt([*shares, 1 - sum(shares)])
     values = minimum_detectable_effect(design) + sum(w * part for w, part in zip(weights, parts, strict=True))
     cells = np.stack([np.ones_like(values), values], axis=-1)[:, :, :, None]
-    low, _ = crossed_bootstrap(cells, lambda t: ratio(t[..., 1], t[..., 0]), Resampling(method="jackknife"))
+    low = infer(Cells.of_table(cells), lambda t: ratio(t[..., 1], t[..., 0]), 0.95).low
     assert (low[:, 0] > 0).mean() == pytest.approx(0.8, abs=0.035)
 
 
 def test_crossed_design_of_one_kind_of_cluster_is_that_design():
-    crossed = CrossedDesign(rows=20, columns=500, row_icc=0.3)
+    crossed = CrossedDesign(levels=(20, 500), shares=(0.3, 0.0))
     plain = Design(clusters=20, size=500, icc=0.3)
     assert minimum_detectable_effect(crossed) == pytest.approx(minimum_detectable_effect(plain), rel=0.01)
 
 
 def test_shares_above_one_are_refused():
     with raises_code(UsageError, "options.value"):
-        CrossedDesign(rows=5, columns=5, row_icc=0.6, column_icc=0.6)
+        CrossedDesign(levels=(5, 5), shares=(0.6, 0.6))
 
 
 def test_uneven_clusters_lower_the_power():
@@ -201,24 +199,25 @@ def test_clusters_lower_the_power_of_ranks():
     assert power(0.3, alone) > power(0.3, alike)
 
 
-def test_crossed_design_with_the_rows_fixed_leaves_out_what_rows_add():
-    crossed = CrossedDesign(rows=30, columns=40, row_icc=0.4, column_icc=0.12, spread=2.0)
+def test_crossed_design_with_the_last_alone_leaves_out_what_rows_add():
+    crossed = CrossedDesign(levels=(30, 40), shares=(0.4, 0.12), spread=2.0)
     plain = Design(clusters=40, size=30, spread=2 * np.sqrt(0.6), icc=0.2)
-    assert minimum_detectable_effect(crossed.rows_fixed) == pytest.approx(minimum_detectable_effect(plain))
-    assert minimum_detectable_effect(crossed) > minimum_detectable_effect(crossed.rows_fixed)
+    assert minimum_detectable_effect(crossed.last_alone) == pytest.approx(minimum_detectable_effect(plain))
+    assert minimum_detectable_effect(crossed) > minimum_detectable_effect(crossed.last_alone)
 
 
 def test_cells_that_are_not_asked_lower_the_power():
-    whole, part = (CrossedDesign(rows=10, columns=10, fill=fill) for fill in (1.0, 0.5))
+    whole, part = (CrossedDesign(levels=(10, 10), shares=(0.0, 0.0), fill=fill) for fill in (1.0, 0.5))
     assert part.standard_error == pytest.approx(np.sqrt(2) * whole.standard_error)
 
 
 @pytest.mark.parametrize(
     ("design", "wrong"),
     [
-        (CrossedDesign, {"rows": 5, "columns": 1}),
-        (CrossedDesign, {"rows": 5, "columns": 5, "fill": 0.0}),
-        (CrossedDesign, {"rows": 5, "columns": 5, "groups": 3}),
+        (CrossedDesign, {"levels": (5, 1), "shares": (0.0, 0.0)}),
+        (CrossedDesign, {"levels": (5, 5), "shares": (0.0,)}),
+        (CrossedDesign, {"levels": (5, 5), "shares": (0.0, 0.0), "fill": 0.0}),
+        (CrossedDesign, {"levels": (5, 5), "shares": (0.0, 0.0), "groups": 3}),
         (RankDesign, {"clusters": 5, "groups": 3}),
         (GroupsDesign, {"clusters": (5,)}),
         (GroupsDesign, {"clusters": (1, 1)}),
@@ -235,13 +234,13 @@ def test_power_below_alpha_is_refused():
         minimum_detectable_effect(RankDesign(clusters=30), wanted=0.01)
 
 
-@pytest.mark.parametrize("way", ["rows", "columns"])
-def test_levels_needed_are_the_fewest_that_have_the_power(way):
-    design = CrossedDesign(rows=12, columns=7, row_icc=0.01, column_icc=0.02, groups=2)
-    needed = levels_needed(design, way, 0.4)
-    enough, fewer = (power(0.4, msgspec.structs.replace(design, **{way: needed - less})) for less in (0, 1))
+@pytest.mark.parametrize("facet", [0, 1])
+def test_levels_needed_are_the_fewest_that_have_the_power(facet):
+    design = CrossedDesign(levels=(12, 7), shares=(0.01, 0.02), groups=2)
+    needed = levels_needed(design, facet, 0.4)
+    enough, fewer = (power(0.4, design.with_levels(facet, needed - less)) for less in (0, 1))
     assert enough >= 0.8 > fewer
-    assert levels_needed(design, "rows", 0.2) is None  # seven words alone leave more than that to chance
+    assert levels_needed(design, 0, 0.2) is None  # seven words alone leave more than that to chance
 
 
 def test_design_of_the_levels_needed_reaches_the_power():
@@ -249,14 +248,12 @@ def test_design_of_the_levels_needed_reaches_the_power():
     rng, effect, spreads = np.random.default_rng(8), 0.5, np.array([0.1, 0.3, 1.0])
     total = float((spreads**2).sum())
     design = CrossedDesign(
-        rows=20,
-        columns=4,
+        levels=(20, 4),
+        shares=(spreads[0] ** 2 / total, spreads[1] ** 2 / total),
         spread=math.sqrt(total),
-        row_icc=spreads[0] ** 2 / total,
-        column_icc=spreads[1] ** 2 / total,
         groups=2,
     )
-    words = levels_needed(design, "columns", effect)
+    words = levels_needed(design, 1, effect)
 
     def gap(totals):
         return (totals[..., 0, 1] / totals[..., 0, 0] - totals[..., 1, 1] / totals[..., 1, 0])[..., None]
@@ -269,12 +266,12 @@ def test_design_of_the_levels_needed_reaches_the_power():
             lean = rng.normal(0, spreads[0], (20, 1)) + rng.normal(0, spreads[1], (1, words))
             cells[:, own, 0, side, 0] = 1
             cells[:, own, 0, side, 1] = lean + rng.normal(0, spreads[2], (20, words)) + effect * (side == 0)
-        found += infer(cells, gap, 0.95).p[0, 0] <= 0.05
+        found += infer(Cells.of_table(cells), gap, 0.95).p[0, 0] <= 0.05
     assert words > 4 and stats.binom.ppf(0.001, 300, 0.8) <= found <= stats.binom.ppf(0.999, 300, 0.9)
 
 
 def test_less_than_one_degree_of_freedom_is_no_error():
-    design = CrossedDesign(rows=2, columns=2, spread=1.0, row_icc=0.0, column_icc=0.0)
+    design = CrossedDesign(levels=(2, 2), shares=(0.0, 0.0))
     assert design.freedom < 1
     found = minimum_detectable_effect(design) / design.standard_error
     rng = np.random.default_rng(0)

@@ -30,7 +30,7 @@ def units(role="planned", clusters=12, size=5, values=None, sign=1, limits=(None
             "metric": ["m"] * n,
             "axis": ["height"] * n,
             "unit": [str(i) for i in range(n)],
-            "cluster": names,
+            "over.cluster": names,
             "sign": [sign] * n,
             "value": [None] * n if values is None else list(values),
             "least": [limits[0]] * n,
@@ -138,14 +138,18 @@ def crossed(role="planned", rows=8, clusters=30, values=None):
     """Return units of `rows` that each meet every cluster."""
     frame = units(role, clusters, rows, values)
     row = [str(number % rows) for number in range(frame.height)]
-    return frame.with_columns(pl.Series("row", row), ways=pl.lit("story x face"))
+    return (
+        frame.rename({"over.cluster": "over.face"})
+        .with_columns(pl.Series("over.story", row))
+        .select(pl.exclude("over.face"), "over.face")
+    )
 
 
 def test_crossed_units_have_an_effect_for_other_rows_and_one_for_these():
     other, these = smallest_effects_of(crossed(), SmallestEffectOptions(spread=2.0, icc=0.2, row_icc=0.1))
-    design = CrossedDesign(rows=8, columns=30, spread=2.0, row_icc=0.1, column_icc=0.2)
+    design = CrossedDesign(levels=(8, 30), spread=2.0, shares=(0.1, 0.2))
     assert other.value == pytest.approx(minimum_detectable_effect(design))
-    assert these.value == pytest.approx(minimum_detectable_effect(design.rows_fixed))
+    assert these.value == pytest.approx(minimum_detectable_effect(design.last_alone))
     assert (other.test.name, these.test.name) == ("t of story x face", "t of face, for these values of story alone")
     assert "share of its variance by story 0.10 (stated), by face 0.20 (stated)" in explained(other)
 
@@ -153,11 +157,11 @@ def test_crossed_units_have_an_effect_for_other_rows_and_one_for_these():
 def test_crossed_effects_say_what_more_levels_of_either_facet_would_detect():
     stated = SmallestEffectOptions(spread=2.0, icc=0.2, row_icc=0.1, effects={"m": 0.9})
     other, these = smallest_effects_of(crossed(), stated)
-    design = CrossedDesign(rows=8, columns=30, spread=2.0, row_icc=0.1, column_icc=0.2)
-    for facet, way, count in (("story", "rows", 16), ("face", "columns", 60)):
-        larger = msgspec.structs.replace(design, **{way: count})
+    design = CrossedDesign(levels=(8, 30), spread=2.0, shares=(0.1, 0.2))
+    for place, facet, levels in ((0, "story", (16, 30)), (1, "face", (8, 60))):
+        larger = msgspec.structs.replace(design, levels=levels)
         assert other.facts[f"twice_{facet}"] == pytest.approx(minimum_detectable_effect(larger))
-        assert other.facts[f"needed_{facet}"] == (levels_needed(design, way, 0.9) or 0)
+        assert other.facts[f"needed_{facet}"] == (levels_needed(design, place, 0.9) or 0)
     assert "twice_story" not in these.facts
 
 
@@ -166,14 +170,16 @@ def test_crossed_pilot_tells_what_rows_and_clusters_add():
     column, row, rest = rng.normal(size=(200, 1)), rng.normal(size=(1, 150)), rng.normal(size=(200, 150))
     tried = crossed("pilot", 150, 200, (column + row / 2 + rest).ravel())
     other, _ = smallest_effects_of(pl.concat([crossed(), tried]), SmallestEffectOptions())
-    design = CrossedDesign(rows=8, columns=30, spread=1.5, row_icc=0.25 / 2.25, column_icc=1 / 2.25)
+    design = CrossedDesign(levels=(8, 30), spread=1.5, shares=(0.25 / 2.25, 1 / 2.25))
     assert other.value == pytest.approx(minimum_detectable_effect(design), rel=0.1)
 
 
 def test_crossed_contrast_has_groups_of_columns():
-    frame = pl.concat([crossed(), crossed().with_columns(sign=-pl.col("sign"), cluster="-" + pl.col("cluster"))])
+    frame = pl.concat(
+        [crossed(), crossed().with_columns(-pl.col("sign"), ("-" + pl.col("over.face")).alias("over.face"))]
+    )
     found, _ = smallest_effects_of(frame, SmallestEffectOptions(spread=1.0, icc=0.2, row_icc=0.1))
-    design = CrossedDesign(rows=8, columns=30, row_icc=0.1, column_icc=0.2, groups=2)
+    design = CrossedDesign(levels=(8, 30), shares=(0.1, 0.2), groups=2)
     assert found.value == pytest.approx(minimum_detectable_effect(design))
 
 
@@ -218,7 +224,7 @@ def test_ranks_of_two_groups_take_the_correlation_of_ranks(answers):
 @pytest.mark.parametrize("test", ["kruskal-wallis", "anova"])
 def test_groups_have_an_effect_in_units_of_f(test):
     levels = [asked(test, clusters=n, size=1, sign=1).with_columns(level=pl.lit(f"g{n}")) for n in (10, 20, 12)]
-    frame = pl.concat(levels).with_columns(cluster=pl.col("level") + pl.col("cluster"))
+    frame = pl.concat(levels).with_columns((pl.col("level") + pl.col("over.cluster")).alias("over.cluster"))
     found = smallest(frame)
     design = GroupsDesign(clusters=(10, 12, 20), ranks=test == "kruskal-wallis")
     assert found.value == pytest.approx(minimum_detectable_effect(design))

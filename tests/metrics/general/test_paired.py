@@ -27,7 +27,7 @@ def frame(rows, **fixed):
             "metric": "share",
             "family": "difference in share",
             "unit": str(i),
-            "cluster": str(row[2]),
+            "over.word": str(row[2]),
             "sign": row[3] if len(row) > 3 else 1,
             "least": 0.0,
             "greatest": 100.0,
@@ -94,9 +94,8 @@ def crossed(differences):
     """Return paired units of a difference by row (template) and cluster (word)."""
     rows, words = differences.shape
     made = frame([(0.0, differences[r, w], f"w{w}") for r in range(rows) for w in range(words)])
+    made = made.select(pl.exclude("over.word"), pl.Series("over.template", np.repeat(range(rows), words)), "over.word")
     return made.with_columns(
-        pl.Series("row", [f"t{r}" for r in range(rows) for _ in range(words)]),
-        ways=pl.lit("template x word"),
         least=pl.lit(None, dtype=pl.Float64),
         greatest=pl.lit(None, dtype=pl.Float64),
     )
@@ -123,7 +122,7 @@ def test_runs_that_differ_in_single_words_alone_are_rarely_told_apart():
     found = {"both": 0, "templates": 0}
     for _ in range(100):
         table = crossed(rng.normal(0, 1, (1, 8)) + rng.normal(0, 0.1, (10, 8)))
-        alone = table.with_columns(cluster="row").drop("row", "ways")
+        alone = table.drop("over.word")
         for name, own in {"both": table, "templates": alone}.items():
             (estimate,) = METRIC.compute(own, PairedDifferenceOptions(resamples=199))
             found[name] += estimate.p <= 0.05

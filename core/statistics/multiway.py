@@ -1,0 +1,193 @@
+"""The jackknife over several facets at once: words, phrases and openings that cross, places that phrases lie in.
+
+Answers with one word resemble each other, and so do answers in one phrase. The variance is that by each facet, less
+that by each pair, plus that by each triple, and so on: what facets share is counted once (Cameron, Gelbach and Miller
+2011). A facet that lies within another adds nothing to it. The sum may fall below the variance by one facet alone,
+which it cannot be: the larger counts. Degrees of freedom follow Satterthwaite (1946) from those of the facets.
+
+`infer` takes t intervals and the t tests that go with them: an interval excludes the neutral value exactly where p is
+below 1 - level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from .intervals import Array, Codes, Flags, Ranges, ratio, t_ends, t_test, within
+from .resampling import BLOCK, Statistics, jackknife
+
+
+class Cells(msgspec.Struct, frozen=True):
+    """Sums of answers by the levels of every facet. Most combinations of levels are not asked, and take no room."""
+
+    codes: Codes
+    """Shape (cells, facets): the level of each facet, from 0."""
+    sums: Array
+    """Shape (cells, units, sides, columns); column 0 counts the answers."""
+
+    @classmethod
+    def of_table(cls, table: Array) -> Cells:
+        """Return a table with an axis per facet, then units, sides and columns; combinations not asked are left out."""
+        shape = table.shape[:-3]
+        sums = table.reshape(-1, *table.shape[-3:])
+        asked = np.flatnonzero(sums[..., 0].any(axis=(1, 2)))
+        return cls(np.stack(np.unravel_index(asked, shape), axis=-1), sums[asked])
+
+    @property
+    def facets(self) -> int:
+        """Return how many facets there are."""
+        return int(self.codes.shape[1])
+
+    @property
+    def totals(self) -> Array:
+        """Return the sums of all cells, shape (units, sides, columns)."""
+        found: Array = self.sums.sum(axis=0)
+        return found
+
+    def by(self, facet: int) -> Array:
+        """Return the sums by the levels of one facet, shape (levels, units, sides, columns)."""
+        return summed(self.sums, self.codes[:, facet])
+
+    def of(self, units: Codes) -> Cells:
+        """Return the cells of some of the units."""
+        return Cells(self.codes, self.sums[:, units])
+
+
+def summed(sums: Array, labels: Codes) -> Array:
+    """Return sums (cells, ...) by label, shape (labels, ...)."""
+    count = int(labels.max(initial=-1)) + 1
+    if np.array_equal(labels, np.arange(len(sums))):
+        return sums
+    found = np.zeros((count, *sums.shape[1:]))
+    order = np.argsort(labels, kind="stable")
+    there, starts = np.unique(labels[order], return_index=True)
+    if len(there):
+        found[there] = np.add.reduceat(sums[order], starts, axis=0)
+    return found
+
+
+def multiway_jackknife(cells: Cells, statistics: Statistics) -> tuple[Array, Array]:
+    """Return the variances over all facets, and their degrees of freedom, (units, statistics).
+
+    A facet with one level on a side of a unit is left out for that unit: nothing can be said of other levels of it.
+    NaN where no facet is left, or a statistic is undefined.
+    """
+    levels = levels_of(cells)[0]
+    variance, freedom = np.full((2, *statistics(cells.totals).shape), np.nan)
+    usable, unit_pattern = np.unique(levels > 1, axis=0, return_inverse=True)
+    for number, pattern in enumerate(usable):
+        units = np.flatnonzero(unit_pattern.ravel() == number)
+        if facets := np.flatnonzero(pattern).tolist():
+            variance[units], freedom[units] = _over(cells.of(units), statistics, facets)
+    return variance, freedom
+
+
+def levels_of(cells: Cells) -> tuple[Codes, Codes]:
+    """Return the number of levels by unit and facet: on the side that has the fewest, and on all sides together."""
+    fewest, every = [], []
+    for facet in range(cells.facets):
+        there = cells.by(facet)[..., 0] > 0
+        fewest.append(there.sum(axis=0).min(axis=-1))
+        every.append(there.any(axis=2).sum(axis=0))
+    return np.stack(fewest, axis=-1), np.stack(every, axis=-1)
+
+
+class Inferred(msgspec.Struct, frozen=True):
+    """Intervals and tests over several facets at once; arrays (units, statistics), NaN where undefined."""
+
+    low: Array
+    high: Array
+    t: Array
+    """Distance from neutral in standard errors."""
+    p: Array
+    """Two-sided, of the hypothesis that a statistic is neutral."""
+    agree: Flags
+    """Whether a statistic is the same whatever level is left out: then there is no variance to test with."""
+
+
+def infer(cells: Cells, statistics: Statistics, level: float, ranges: Ranges = (), neutral: float = 0.0) -> Inferred:
+    """Return jackknife intervals and tests over all facets.
+
+    Args:
+        cells: sums by the levels of every facet.
+        statistics: from totals to statistics.
+        level: of the intervals.
+        ranges: what each statistic can be.
+        neutral: what the tests compare statistics with.
+    """
+    observed = statistics(cells.totals)
+    variance, freedom = multiway_jackknife(cells, statistics)
+    low, high = t_ends(observed, variance, level, freedom)
+    t, p = np.where(np.isnan(low), np.nan, t_test(observed - neutral, variance, freedom))
+    return Inferred(*within(low, high, ranges), t, p, np.isfinite(variance) & np.isnan(low))
+
+
+def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[Array, Array]:
+    """Return variances and degrees of freedom over facets that all have two levels or more."""
+    by_facet = [jackknife(cells.by(facet), statistics) for facet in facets]
+    largest = np.maximum.reduce([variance for variance, _ in by_facet])
+    if len(facets) == 1:
+        return by_facet[0]
+    total = sum(variance for variance, _ in by_facet)
+    for sign, labels, alone in shared_levels(cells.codes[:, facets]):
+        total = total + sign * (_by_labels(cells, labels, statistics) if alone is None else by_facet[alone][0])
+    variance = np.maximum(total, largest)
+    # A facet that does not vary adds nothing, and leaves the others their degrees of freedom.
+    spread = sum(np.nan_to_num(ratio(own**2, freedom)) for own, freedom in by_facet)
+    return variance, ratio(variance**2, np.asarray(spread))
+
+
+def shared_levels(codes: Codes) -> Iterator[tuple[int, Codes, int | None]]:
+    """Yield what inclusion and exclusion adds to the facets themselves: how often, the levels, and whose they are.
+
+    The levels are those of two facets or more together. They are a facet's own (its number) where it lies within the
+    others; they come once each, and not at all where they are counted as often as they are left out.
+    """
+    facets = codes.shape[1]
+    alone = {_same(codes[:, facet]).tobytes(): facet for facet in reversed(range(facets))}
+    times: dict[bytes, int] = {}
+    labels: dict[bytes, Codes] = {}
+    for size in range(2, facets + 1):
+        for chosen in combinations(range(facets), size):
+            joined = joint(*(codes[:, facet] for facet in chosen))
+            name = _same(joined).tobytes()
+            times[name] = times.get(name, 0) + (-1) ** (size + 1)
+            labels.setdefault(name, joined)
+    for name, sign in times.items():
+        if sign:
+            yield sign, labels[name], alone.get(name)
+
+
+def joint(*codes: Codes) -> Codes:
+    """Return one code per combination of levels, from 0."""
+    found = codes[0]
+    for other in codes[1:]:
+        found = np.unique(found.astype(np.int64) * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
+    return found.ravel()
+
+
+def _same(labels: Codes) -> Codes:
+    """Return labels numbered by their first appearance: equal where two divide the cells alike."""
+    first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.ravel()]
+
+
+def _by_labels(cells: Cells, labels: Codes, statistics: Statistics) -> Array:
+    """Return the variance from leaving out each combination of levels.
+
+    There are very many, so n / (n - 1) is left out. Some at a time bound the memory.
+    """
+    total = cells.totals
+    observed = statistics(total)
+    parts = summed(cells.sums, labels)
+    some = max(1, BLOCK // max(1, parts[0].size))
+    found: Array = np.zeros_like(observed)
+    for start in range(0, len(parts), some):
+        found += np.nansum((statistics(total - parts[start : start + some]) - observed) ** 2, axis=0)
+    return found
