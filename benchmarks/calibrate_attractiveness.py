@@ -26,7 +26,8 @@ from scipy import stats
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
 from prejudge.core.contracts import Trial, Unreadable
 from prejudge.core.contracts.adapter import Services
-from prejudge.core.statistics.declared_rows import Design, part, prepared
+from prejudge.core.statistics.declaration import Declaration
+from prejudge.core.statistics.declared_rows import part, prepared
 from prejudge.core.statistics.inference import estimate
 from prejudge.core.statistics.matched import signed_ranks
 from prejudge.core.statistics.resampling import Resampling, flip_test
@@ -115,7 +116,7 @@ def tested(scores: Numbers, women: npt.NDArray[np.bool_]) -> tuple[float, ...]:
 def change(scores: Numbers, group: npt.NDArray[np.bool_]) -> float:
     """Return the p of the test of a change of bias between a group and the others."""
     faces = pl.DataFrame({"score": scores[:, 0], "score_filtered": scores[:, 1], "gender": group.astype(str)})
-    design = Design(measures=(change_of("gender", ("False", "True")),))
+    design = Declaration(measures=(change_of("gender", ("False", "True")),))
     rows = prepared(faces.with_columns(status=pl.lit("ok")), design)
     return estimate(design.measures[0], part({}, rows, design), design, OPTIONS).p or 1.0
 

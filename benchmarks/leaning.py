@@ -24,9 +24,11 @@ from prejudge.adapters.simulated.pictures import face_in
 from prejudge.core.catalogue.trust import load_registry
 from prejudge.core.contracts import Estimate, Metric, Stage, Trial
 from prejudge.core.contracts.adapter import Services
+from prejudge.core.statistics.declaration import Declaration
 from prejudge.core.statistics.declared import DeclaredMetric
-from prejudge.core.statistics.declared_rows import Design, parts
-from prejudge.core.statistics.inference import concerned, estimate
+from prejudge.core.statistics.declared_rows import parts
+from prejudge.core.statistics.inference import estimate
+from prejudge.core.statistics.summing import concerned
 from prejudge.metrics.attractiveness.measures import halo_of
 from prejudge.metrics.attractiveness.metric import Attractiveness, AttractivenessMetricOptions
 from prejudge.metrics.attractiveness.scores import Scores, gather
@@ -394,7 +396,7 @@ class LeaningOptions(SAI):
 class HaloAlone(Attractiveness):
     """Nothing but the halo."""
 
-    def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Design]:
+    def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Declaration]:
         """Return its design."""
         return [halo_of(Scores(rows), options)]
 

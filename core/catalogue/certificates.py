@@ -15,7 +15,8 @@ from ..contracts.words import counted
 from .certificate_records import Certificate, Group, Rate
 from .filed import Filed, find_filed
 from .golden import STATED, Head, battery
-from .study import Catalogue, EveryOption, Study
+from .instrument import EveryOption
+from .study import Catalogue, Study
 
 WANTED = 1000
 """Studies of each fair model that the project asks for."""

@@ -8,7 +8,8 @@ from ..contracts import Stage
 from ..contracts.abilities import OPERATIONS, Need
 from ..contracts.errors import DataError, PrejudgeError, UnknownNameError, UnsupportedOperationError, UsageError
 from ..contracts.probe import stage_need
-from .study import SUBJECT, Catalogue, Instrument, Study
+from .instrument import Instrument
+from .study import SUBJECT, Catalogue, Study
 
 
 def ensure_asked(study: Study, stage: Stage, trials: int) -> None:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from ..contracts import REASONING, Metric, Options, Probe, Stage
+from ..contracts import Metric, Probe, Stage
 from ..contracts.abilities import OPERATIONS, Abilities, Need
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
 from ..contracts.probe import stage_need
-from ..contracts.records import Generate
 from ..contracts.secrets import looks_secret, secret_place
 from ..contracts.thinking import Level, ensure_level, settings_at
 from ..design import Roles
 from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
+from .instrument import Instrument
 from .judging import Judge
-from .limiting import Limit, limit_stages, limit_study, part_words, split_limit
+from .limiting import Limit, limit_study, part_words, split_limit
 from .material import Material, describe, paths_in
 from .plugins import Plugins
 from .question_checks import ensure_questions
@@ -33,12 +32,6 @@ from .trust import Want, ensure_hub_name, load_allowed, load_registry
 from .variants import THINKING, split_name
 
 SUBJECT = "subject"
-STAGE = "stage"
-"""The column that names the stage of an observation, if those of several stages are stacked."""
-ALWAYS = ("status", "reason", "key")
-"""Columns of every observation besides factors and outcomes."""
-FIRST = "first"
-"""The column of a stage that asks again: the status of the first answer."""
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,14 +278,14 @@ class Catalogue:
 
     def _instrument(self, study: Study, design: Roles | None = None) -> Instrument:
         probe = self._make(Probe, "probe", study.probe)
-        made = {name: self._make(Metric, "metric", name) for name in study.metrics}
+        metrics = {name: self._make(Metric, "metric", name) for name in study.metrics}
         instrument = Instrument(
             probe=probe,
             options=build_options(study.name, probe.options, study.options),
             limit=study.limit,
             roles=frozenset(study.roles),
             metrics={
-                name: (made[name], build_options(name, made[name].options, v)) for name, v in study.metrics.items()
+                name: (metrics[name], build_options(name, metrics[name].options, v)) for name, v in study.metrics.items()
             },
             recorded=design,
         )
@@ -424,94 +417,6 @@ def ensure_no_secret(owner: str, settings: Mapping[str, Any]) -> None:
             "an environment variable; the adapter's page says which setting names that.",
             code="options.secret",
         )
-
-
-class EveryOption(msgspec.Struct, frozen=True):
-    """The options that a run was made with, defaults included."""
-
-    probe: dict[str, Any]
-    metrics: dict[str, dict[str, Any]]
-
-
-class Instrument(msgspec.Struct, frozen=True, dict=True):
-    """A probe and metrics with their options. Stages are made once, because some read or generate a whole data set."""
-
-    probe: Probe
-    options: Options
-    metrics: dict[str, tuple[Metric, Options]]
-    roles: frozenset[str] = frozenset()
-    """Roles that have a model."""
-    limit: Limit | None = None
-    """What part of the study is asked."""
-    recorded: Roles | None = None
-    """What a run recorded of its design."""
-
-    @cached_property
-    def design(self) -> Roles | None:
-        """Return what the study declares that it varies; None where it declares nothing.
-
-        Raises:
-            DataError: a file of the study that says so cannot be read.
-        """
-        if self.recorded is not None or type(self.probe).design is Probe.design:
-            return self.recorded
-        declared = self.probe.design(self.options)
-        return None if declared is None else declared.record()
-
-    @property
-    def facets(self) -> tuple[str, ...]:
-        """Return the columns that an inference is over: all that is sampled, but what lies within another such."""
-        facets = () if self.design is None else self.design.facets()
-        return tuple(facet.name for facet in facets if not facet.nested_in)
-
-    @property
-    def every_option(self) -> EveryOption:
-        """Return every option of the probe and of each metric."""
-        metrics = {name: msgspec.to_builtins(options) for name, (_, options) in self.metrics.items()}
-        return EveryOption(msgspec.to_builtins(self.options), metrics)
-
-    @property
-    def needs_reasoning(self) -> bool:
-        """Return whether a metric reads what models wrote before their answers."""
-        return any(REASONING in metric.columns(options) for metric, options in self.metrics.values())
-
-    def stages(self) -> list[Stage]:
-        """Return the stages, in order, without optional ones whose role has no model."""
-        return [stage for stage in self.every_stage() if not stage.rules.optional or stage.role in self.roles]
-
-    def every_stage(self) -> list[Stage]:
-        """Return the stages, in order."""
-        return list(self._stages)
-
-    @cached_property
-    def _stages(self) -> tuple[Stage, ...]:
-        return limit_stages(self.probe.stages(self.options), self.limit)
-
-    def files(self) -> list[str]:
-        """Return the paths of the files that options of the metrics name."""
-        named = (getattr(options, name) for metric, options in self.metrics.values() for name in sorted(metric.files))
-        return [str(path) for path in named if path]
-
-    def check(self) -> None:
-        """Refuse a metric that needs columns which its stages do not have.
-
-        Raises:
-            UsageError: the probe and the metric do not fit together.
-        """
-        stages = self.every_stage()
-        for name, (metric, options) in self.metrics.items():
-            given = set(ALWAYS) | ({STAGE} if metric.every_stage else set())
-            for stage in stages if metric.every_stage else self.stages()[-1:]:
-                given |= {*stage.factors, *stage.outcomes, *([REASONING] if stage.operation is Generate else [])}
-            lacking = sorted(metric.columns(options) - given)
-            if lacking and self.design is not None:
-                parts = {one.name for one in self.design.declared}
-                lacking = [column for column in lacking if column not in parts]
-            if lacking:
-                gives = ", ".join(sorted(given))
-                raise UsageError(
-                    f"metric {name!r} needs {', '.join(lacking)}; the probe gives {gives}.", code="study.metric-columns"
-                )
 
 
 def _assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

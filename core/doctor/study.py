@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ..catalogue.study import Instrument
+from ..catalogue.instrument import Instrument
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, RemoteEndpoint, abilities_of

@@ -19,10 +19,11 @@ from typing import Any
 import msgspec
 
 from ..catalogue.certificates import Calibrated
+from ..catalogue.instrument import EveryOption
 from ..catalogue.material import file_digest, tables_of
 from ..catalogue.origins import Origin, ensure_installed
 from ..catalogue.packages import versions
-from ..catalogue.study import Catalogue, EveryOption, Study
+from ..catalogue.study import Catalogue, Study
 from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.canonical import identity_digest
 from ..contracts.errors import DataError

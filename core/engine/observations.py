@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..catalogue.study import ALWAYS, FIRST, STAGE
+from ..catalogue.instrument import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Draw, Generate, Scalar

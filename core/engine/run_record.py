@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..catalogue.instrument import Instrument
 from ..catalogue.needs import ensure_asked
 from ..catalogue.origins import Origin
 from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
-from ..catalogue.study import Instrument, Study
+from ..catalogue.study import Study
 from ..contracts.adapter import ModelAdapter
 from ..contracts.canonical import encode
 from ..contracts.probe import count_trials

@@ -55,9 +55,11 @@ class Sequences(msgspec.Struct, frozen=True):
         Raises:
             UsageError: the estimate is none that can be followed.
         """
-        for check, own in zip(self._by_bounds(rule, estimate), check_estimate(rule, estimate, None), strict=True):
+        for check, by_interval in zip(
+            self._by_bounds(rule, estimate), check_estimate(rule, estimate, None), strict=True
+        ):
             passes = check.state is State.PASS
-            yield own._replace(state=State.OPEN) if passes and own.state is not State.PASS else check
+            yield by_interval._replace(state=State.OPEN) if passes and by_interval.state is not State.PASS else check
 
     def state(self, policy: Policy, estimates: Mapping[Key, Estimate] | None = None) -> State:
         """Return whether every limit of a policy on an estimate holds, one does not, or data are too few.
@@ -68,12 +70,12 @@ class Sequences(msgspec.Struct, frozen=True):
         """
         return worst(
             check.state
-            for key, one in self.course.followed.items()
-            for rule in _limits_for(policy, one.estimate)
+            for key, mean in self.course.followed.items()
+            for rule in _limits_for(policy, mean.estimate)
             for check in (
-                self._by_bounds(rule, one.estimate)
+                self._by_bounds(rule, mean.estimate)
                 if estimates is None
-                else self.checks(rule, estimates.get(key, one.estimate))
+                else self.checks(rule, estimates.get(key, mean.estimate))
             )
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ..catalogue.study import STAGE
+from ..catalogue.instrument import STAGE
 from ..contracts.inputs import ensure_file
 from ..engine.spilled import SPILL, fitted, part_name, shared_schema
 from ..scoring.score import Scores

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..catalogue.study import STAGE
+from ..catalogue.instrument import STAGE
 from ..contracts import FACET, Metric, Stage, factors_of, last_facet
 from ..design import Roles
 from ..engine.observations import with_parts

@@ -13,9 +13,10 @@ import msgspec
 import polars as pl
 
 from ..catalogue.certificates import calibrated
+from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
-from ..catalogue.study import STAGE, Catalogue, EveryOption, Instrument, Study
+from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.corrected import PREFIX, Correction, correction_of, plain_facts
 from ..contracts.errors import DataError, UsageError

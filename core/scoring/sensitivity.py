@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..catalogue.instrument import Instrument
 from ..catalogue.plugins import blamed
-from ..catalogue.study import Catalogue, Instrument, Study
+from ..catalogue.study import Catalogue, Study
 from ..contracts import Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate, with_neutral

@@ -1,7 +1,7 @@
 # What authors of metrics may rely on, once each: type checkers and editors read it here, and so does `__init__.py`.
 
+from .declaration import Declaration as Declaration
 from .declared import DeclaredMetric as DeclaredMetric
-from .declared_rows import Design as Design
 from .effects import cohens_h as cohens_h
 from .effects import odds_ratio as odds_ratio
 from .effects import risk_difference as risk_difference

@@ -22,11 +22,11 @@ from ..charts.forest import Panel, Point, forest
 from ..contracts import FACET, HEADLINE, PROMPT_KEY, Metric, Options, facet_columns
 from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
+from .declaration import Declaration
 from .declared_rows import (
     ROW,
     UNIT,
     Chosen,
-    Design,
     Part,
     Table,
     choose,
@@ -39,11 +39,12 @@ from .declared_rows import (
 )
 from .estimates import MarginOptions, correct
 from .facets import OVER, FacetOptions, population
-from .inference import Known, concerned, estimates_of
+from .inference import Known, estimates_of
 from .measures import DeclaredMeasure, SummedMeasure
 from .measures_compared import Groups, Matched, Ranks
 from .observations import Group, missing_by_status, missing_estimates, unreadable_by, unreadable_kinds
 from .pivot import KEYS, Pivot
+from .summing import concerned
 from .templates import rendered
 
 MOST_POINTS = 60
@@ -75,14 +76,14 @@ class DeclaredMetric(Metric):
     kinds: ClassVar[str] = ""
     """Factor that kinds of unreadable answers are given by."""
     unknown: ClassVar[str] = "one cluster"
-    """What is done with rows without a cluster, as `Design.unknown`."""
+    """What is done with rows without a cluster, as `Declaration.unknown`."""
     shows: ClassVar[tuple[str, ...]] = ()
     """Measures whose greatest and least rows are the examples; by default the first mean with a neutral value."""
     members: ClassVar[str] = "tests"
     """What the members of a family are called."""
     fixed: ClassVar[str] = ""
     """What the inference takes as it is, though it may vary, as a sentence that ends the conclusion."""
-    _declared: ClassVar[Design] = Design(measures=())
+    _declared: ClassVar[Declaration] = Declaration(measures=())
     _aside: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
@@ -95,7 +96,7 @@ class DeclaredMetric(Metric):
         given = cls.measures
         stated = cls._declared.measures if isinstance(given, Mapping) else tuple(given)
         names = ("groups", "clusters", "macro", "pivot", "row", "missing", "kinds", "unknown")
-        design = msgspec.structs.replace(Design(measures=stated), **{name: getattr(cls, name) for name in names})
+        design = msgspec.structs.replace(Declaration(measures=stated), **{name: getattr(cls, name) for name in names})
         if problem := next(design.problems(), ""):
             raise TypeError(f"{cls.__name__}: {problem}.")
         cls._declared = design
@@ -103,7 +104,7 @@ class DeclaredMetric(Metric):
         if not isinstance(given, Mapping):
             cls.measures = {measure.name: measure.words for measure in stated if measure.report} | dict(cls.others)
 
-    def design(self, options: Any) -> Design | Sequence[Design]:
+    def design(self, options: Any) -> Declaration | Sequence[Declaration]:
         """Return what is declared; override it where an option says which measures, groups or clusters there are.
 
         The option `cluster` of `FacetOptions` names the clusters. Measures whose rows, groups or clusters differ stand
@@ -131,18 +132,18 @@ class DeclaredMetric(Metric):
             return self.needs | {"status", *ways}
         return self.needs.union(*(design.needs for design in self._designs(options)))
 
-    def _designs(self, options: Any) -> Sequence[Design]:
+    def _designs(self, options: Any) -> Sequence[Declaration]:
         design = self.design(options)
-        return (design,) if isinstance(design, Design) else design
+        return (design,) if isinstance(design, Declaration) else design
 
-    def design_of(self, rows: pl.DataFrame, options: Any) -> Design | Sequence[Design]:
+    def design_of(self, rows: pl.DataFrame, options: Any) -> Declaration | Sequence[Declaration]:
         """Return the design of rows at hand; override it where they say what is measured, such as every two levels."""
         return self.design(options)
 
-    def _prepared(self, rows: pl.DataFrame, options: Any) -> Iterator[tuple[Design, Table]]:
+    def _prepared(self, rows: pl.DataFrame, options: Any) -> Iterator[tuple[Declaration, Table]]:
         """Yield every design with its rows."""
         found = self.design_of(rows, options)
-        for design in (found,) if isinstance(found, Design) else found:
+        for design in (found,) if isinstance(found, Declaration) else found:
             own = rows if design.rows is None else design.rows(rows)
             over = settled(design, own)
             yield over, Table(prepared(own, over))
@@ -157,7 +158,7 @@ class DeclaredMetric(Metric):
         """Return the same of rows that `rows` made, without what is missing."""
         return self._measured(self._prepared(rows, options), options)
 
-    def _measured(self, both: Iterable[tuple[Design, Table]], options: Any) -> list[Estimate]:
+    def _measured(self, both: Iterable[tuple[Declaration, Table]], options: Any) -> list[Estimate]:
         found = [e for design, table in both for by in design.groups for e in _given_by(by, table, design, options)]
         return correct(found, options.correction, options.alpha, self.members)
 
@@ -250,7 +251,7 @@ class DeclaredMetric(Metric):
         return list(found.values())
 
 
-def _given_by(by: tuple[str, ...], table: Table, design: Design, options: Any) -> Iterator[Estimate]:
+def _given_by(by: tuple[str, ...], table: Table, design: Declaration, options: Any) -> Iterator[Estimate]:
     """Yield the estimates of a grouping group by group; those of one measure are made together."""
     groups = list(parts(table, design, by))
     found: dict[tuple[int, int], Estimate] = {}
@@ -268,7 +269,7 @@ def _given_by(by: tuple[str, ...], table: Table, design: Design, options: Any) -
     yield from (found[key] for key in sorted(found))
 
 
-def _named(table: Table, design: Design, measure: DeclaredMeasure) -> Iterator[Part]:
+def _named(table: Table, design: Declaration, measure: DeclaredMeasure) -> Iterator[Part]:
     """Yield the groups of the first grouping, besides the whole, that a measure is given by."""
     return parts(table, design, next((by for by in design.groups if by and design.given(measure, by)), ()))
 
@@ -293,7 +294,7 @@ def _is_planned(measure: SummedMeasure) -> bool:
     return (headed and _is_mean(measure)) or (measure.main and _own_name(measure) != "")
 
 
-def _described(design: Design) -> dict[str, Any]:
+def _described(design: Declaration) -> dict[str, Any]:
     """Return what the words on methods say of a design."""
     alone = [measure for measure in design.summed if measure.report and design.independent(measure)]
     rest = [measure for measure in design.summed if measure.report and measure not in alone]
@@ -318,8 +319,8 @@ def _family(measure: DeclaredMeasure, group: Mapping[str, Scalar]) -> str:
     return ", ".join(filter(None, [measure.family, f"by {', '.join(by)}" if by else "whole"])) + levels
 
 
-def _missing(table: Table, design: Design, level: float) -> list[Estimate]:
-    """Return the share of rows that are missing, in all and by `Design.missing`, and by kind of unreadable answer."""
+def _missing(table: Table, design: Declaration, level: float) -> list[Estimate]:
+    """Return the share of missing rows, in all and by `Declaration.missing`, and by kind of unreadable answer."""
     by = next((by for by in design.groups if by), ()) if design.missing is None else design.missing
     groups = [
         Group(part.group, part.frame.filter(pl.col("status") == "ok").height, missing_by_status(part.frame))
@@ -331,7 +332,7 @@ def _missing(table: Table, design: Design, level: float) -> list[Estimate]:
     return [*(found if by else found[:1]), *kinds]
 
 
-def _units_of(measure: SummedMeasure, part: Part, design: Design, tests: bool) -> pl.DataFrame:
+def _units_of(measure: SummedMeasure, part: Part, design: Declaration, tests: bool) -> pl.DataFrame:
     """Return the rows of a measure as `Metric.units` promises them, and with `tests` as `Metric.designs` does."""
     chosen, recipe = choose(measure, part), measure.recipe()
     least, greatest = measure.reach or (None, None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,11 +13,12 @@ import polars as pl
 from ..contracts import PROMPT_KEY
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
+from .declaration import Declaration
 from .intervals import Array, Codes, Flags
-from .measures import DeclaredMeasure, Derived, SummedMeasure
+from .measures import DeclaredMeasure, SummedMeasure
 from .multiway import Cells, joint
 from .observations import ABSENT, require_columns
-from .pivot import Pivot, pivoted
+from .pivot import pivoted
 from .recipes import Column, Sample, roots
 
 CLUSTER = "_cluster"
@@ -27,112 +28,6 @@ MOST_LEVELS = 62
 """Of `average`: a cluster's levels are the bits of a number."""
 UNDEFINED = "undefined"
 """Status of a row that is ok and gives a measure no number."""
-
-
-class Design(msgspec.Struct, frozen=True, kw_only=True):
-    """What a metric declares: measures, and what their rows share."""
-
-    measures: tuple[DeclaredMeasure, ...]
-    groups: tuple[tuple[str, ...], ...] = ((),)
-    """Factors that estimates are given by; `()` is the whole. A row without a level is in no group of the factor."""
-    clusters: tuple[str, ...] = ()
-    """Columns whose levels are clusters: one, or several that cross; without one every row is independent, but for
-    samples of one prompt."""
-    macro: str = ""
-    """Column whose levels count alike, however many rows each has: the values are means of the levels' means."""
-    pivot: Pivot | None = None
-    row: str = ""
-    """Column that names a row, and what a row is called; by default that of the pivot, or `trial`, an answer."""
-    unknown: Literal["one cluster", "left out"] = "one cluster"
-    """What is done with rows without a cluster: they are one together, or the column clusters no group with such a
-    row. Where no column is left then, shares have exact intervals and nothing else has any."""
-    missing: tuple[str, ...] | None = None
-    """Factors that what is missing is given by; by default those of the first grouping."""
-    kinds: str = ""
-    """Factor that kinds of unreadable answers are given by; by default they are given for the whole."""
-    compared: bool = True
-    """Whether its measures are compared between runs, and planned for."""
-    rows: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    """What makes its rows from those of the metric, where a metric has several designs."""
-
-    def bases(self, measure: DeclaredMeasure) -> tuple[SummedMeasure, ...]:
-        """Return the measures with sums of their own that a measure rests on, in their order."""
-        if isinstance(measure, Derived):
-            found = [base for own in self.parts(measure) for base in self.bases(own)]
-            return tuple(dict.fromkeys(found))
-        assert isinstance(measure, SummedMeasure)
-        return (measure,)
-
-    @property
-    def summed(self) -> tuple[SummedMeasure, ...]:
-        """Return the measures with sums of their own."""
-        return tuple(measure for measure in self.measures if isinstance(measure, SummedMeasure))
-
-    def parts(self, measure: Derived) -> list[DeclaredMeasure]:
-        """Return what a measure is derived from: of measures of one name, that with the same group."""
-        named = {own.name: own for own in self.measures}
-        alike = {own.name: own for own in self.measures if own.group == measure.group}
-        return [alike.get(name, named[name]) for name in measure.of]
-
-    @property
-    def factors(self) -> tuple[str, ...]:
-        """Return the columns that rows are kept apart by."""
-        return tuple(dict.fromkeys([name for by in self.groups for name in by]))
-
-    @property
-    def kept(self) -> frozenset[str]:
-        """Return the columns that say where a row belongs."""
-        return frozenset(
-            {*self.factors, *self.clusters, *(self.missing or ()), *filter(None, [self.macro, self.kinds])}
-        )
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Return the observations' columns that are read, but for those that a function reads."""
-        read = frozenset[str]().union(*(measure.needs for measure in self.summed))
-        if self.pivot is not None:
-            read = read - {*self.pivot.levels} | self.pivot.needs
-        return read | self.kept | {"status"}
-
-    @property
-    def identity(self) -> str:
-        """Return the column that names a row."""
-        return self.row or (self.pivot.index if self.pivot is not None else "trial")
-
-    @property
-    def called(self) -> str:
-        """Return what a row is called."""
-        return "answer" if self.identity == "trial" else self.identity
-
-    def independent(self, measure: DeclaredMeasure | None = None) -> bool:
-        """Return whether every row is independent, for all measures or for one."""
-        alone = measure is not None and all(base.independent for base in self.bases(measure))
-        return alone or not (self.clusters or self.macro)
-
-    def limited(self, measure: DeclaredMeasure) -> bool:
-        """Return whether a measure is about some rows only."""
-        return any(base.where is not None for base in self.bases(measure))
-
-    def given(self, measure: DeclaredMeasure, by: tuple[str, ...]) -> bool:
-        """Return whether a measure is given by a grouping."""
-        return measure.report and (measure.groups is None or by in measure.groups)
-
-    def problems(self) -> Iterator[str]:
-        """Yield what cannot be computed."""
-        names = [measure.key for measure in self.measures]
-        yield from (f"two measures are called {name!r}" for name in {n for n in names if names.count(n) > 1})
-        known: set[str] = set()
-        for measure in self.measures:
-            if isinstance(measure, Derived) and (unknown := set(measure.of) - known):
-                yield f"{measure.name!r} is derived from {sorted(unknown)[0]!r}, which no measure before it is called"
-            elif isinstance(measure, Derived) and measure.average:
-                if any(base.average != measure.average for base in self.bases(measure)):
-                    yield f"{measure.name!r} averages over {measure.average!r} what is no average over it"
-            known.add(measure.name)
-            if wrong := [by for by in measure.groups or () if by not in self.groups]:
-                yield f"{measure.name!r} is given by {wrong[0]}, which is none of the groupings"
-        if len(set(self.clusters)) < len(self.clusters):
-            yield f"clusters are {self.clusters}; name each column once"
 
 
 class Table:
@@ -182,7 +77,7 @@ class Part(NamedTuple):
         """Return the rows."""
         return self.table.frame[self.rows]
 
-    def of(self, measure: DeclaredMeasure, design: Design) -> Part:
+    def of(self, measure: DeclaredMeasure, design: Declaration) -> Part:
         """Return the same with every row, or prompt, independent, where the measure says so."""
         if not self.ways or not design.independent(measure):
             return self
@@ -200,10 +95,10 @@ def _combined(clusters: Sequence[Codes]) -> tuple[Codes, Codes]:
     """
     if len(clusters) == 1:
         return np.arange(int(clusters[0].max(initial=-1)) + 1)[:, None], clusters[0]
-    found, place = np.unique(joint(*clusters), return_inverse=True)
-    codes = np.empty((len(found), len(clusters)), dtype=np.int64)
-    for way, own in enumerate(clusters):
-        codes[place.ravel(), way] = own
+    cells, place = np.unique(joint(*clusters), return_inverse=True)
+    codes = np.empty((len(cells), len(clusters)), dtype=np.int64)
+    for way, levels in enumerate(clusters):
+        codes[place.ravel(), way] = levels
     return codes, place.ravel()
 
 
@@ -228,7 +123,7 @@ class Chosen(NamedTuple):
         return [self.names[code] for code in self.codes[rows]]
 
 
-def prepared(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
+def prepared(observations: pl.DataFrame, design: Declaration) -> pl.DataFrame:
     """Return the rows with the columns that `choose` and `parts` read: per measure its inputs, side and status.
 
     Raises:
@@ -250,17 +145,17 @@ def prepared(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
     return frame.with_columns(column for measure in design.summed for column in _columns(frame, measure))
 
 
-def _direct(design: Design) -> frozenset[str]:
+def _direct(design: Declaration) -> frozenset[str]:
     """Return the columns that measures read by name, of the frame as it then is."""
     return frozenset[str]().union(*(measure.needs for measure in design.summed))
 
 
-def cluster_columns(design: Design) -> list[str]:
+def cluster_columns(design: Declaration) -> list[str]:
     """Return the columns of prepared rows that hold the levels of the clusters."""
     return [f"{CLUSTER}{number}" for number in range(len(design.clusters))]
 
 
-def _nested(frame: pl.DataFrame, design: Design) -> None:
+def _nested(frame: pl.DataFrame, design: Declaration) -> None:
     ways = cluster_columns(design)
     counts = frame.group_by(UNIT).agg(pl.col(way).n_unique() for way in ways)
     if (torn := counts.filter(pl.any_horizontal(pl.col(way) > 1 for way in ways))).height:
@@ -335,7 +230,7 @@ def _flags(frame: pl.DataFrame, column: Column, *, negated: bool = False) -> Fla
     return flags
 
 
-def parts(table: Table, design: Design, by: tuple[str, ...]) -> Iterator[Part]:
+def parts(table: Table, design: Declaration, by: tuple[str, ...]) -> Iterator[Part]:
     """Yield the groups of prepared rows in the order of their levels (of names, or of an `Enum`); all if not `by`."""
     if not by:
         yield _part({}, table, np.arange(table.frame.height), design)
@@ -346,12 +241,12 @@ def parts(table: Table, design: Design, by: tuple[str, ...]) -> Iterator[Part]:
         yield _part(dict(zip(by, values, strict=True)), table, np.array(rows, dtype=np.int64), design)
 
 
-def part(group: dict[str, Scalar], frame: pl.DataFrame, design: Design) -> Part:
+def part(group: dict[str, Scalar], frame: pl.DataFrame, design: Declaration) -> Part:
     """Return all of a frame's prepared rows with their clusters numbered in the order of their names."""
     return _part(group, Table(frame), np.arange(frame.height), design)
 
 
-def _part(group: dict[str, Scalar], table: Table, rows: Codes, design: Design) -> Part:
+def _part(group: dict[str, Scalar], table: Table, rows: Codes, design: Declaration) -> Part:
     units = _numbered(table[UNIT][rows]) if design.macro else None
     named = dict(zip(design.clusters, cluster_columns(design), strict=True))
     unknown: dict[str, int] = {}
@@ -416,7 +311,7 @@ def table(measure: SummedMeasure, part: Part, chosen: Chosen) -> Cells:
     return Cells(codes, found.reshape(len(codes), 1, width, found.shape[-1]))
 
 
-def settled(design: Design, rows: pl.DataFrame) -> Design:
+def settled(design: Declaration, rows: pl.DataFrame) -> Declaration:
     """Return the design over prompts, where it has no clusters and several rows are samples of one prompt."""
     alone = not design.clusters and not design.macro
     return msgspec.structs.replace(design, clusters=(PROMPT_KEY,)) if alone and repeated(rows) else design
@@ -427,7 +322,7 @@ def repeated(rows: pl.DataFrame) -> bool:
     return PROMPT_KEY in rows.columns and bool(rows[PROMPT_KEY].is_duplicated().any())
 
 
-def widened(observations: pl.DataFrame, design: Design) -> pl.DataFrame:
+def widened(observations: pl.DataFrame, design: Declaration) -> pl.DataFrame:
     """Return the observations, pivoted where the design says so."""
     if design.pivot is None:
         return observations

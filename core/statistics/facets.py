@@ -209,9 +209,9 @@ def _least_p(cells: Cells) -> Array:
     Cells that share no level are independent of each other; of so many all agree with 2^(1 - number). Of two ways the
     number is the largest there is; of more it is a count of some such cells, so that the chance is not understated.
     """
-    there = cells.sums[..., 0].sum(axis=2) > 0
+    asked = cells.sums[..., 0].sum(axis=2) > 0
     count = _matched if cells.facets == 2 else _apart
-    disjoint = np.array([count(cells.codes[there[:, unit]]) for unit in range(there.shape[1])], dtype=np.float64)
+    disjoint = np.array([count(cells.codes[asked[:, unit]]) for unit in range(asked.shape[1])], dtype=np.float64)
     return 2.0 ** np.minimum(1 - disjoint, 0.0)
 
 

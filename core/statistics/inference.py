@@ -7,7 +7,6 @@ p; else p is that of the jackknife's variance with Student's t.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
@@ -16,7 +15,8 @@ import msgspec
 import numpy as np
 
 from ..contracts.estimates import Caveat, Estimate
-from .declared_rows import Chosen, Design, Part, choose, table
+from .declaration import Declaration
+from .declared_rows import Chosen, Part
 from .estimates import (
     POINTS,
     Margin,
@@ -29,11 +29,12 @@ from .estimates import (
 )
 from .estimates import tested as tested_by
 from .facets import OVER, Inference, Permutation, infer_over, without
-from .intervals import LEAST_P, Array, Bounds, Codes, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
+from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
 from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
 from .multiway import Cells
 from .recipes import EffectSize, Function, Range, Recipe, Sample, Test, called
-from .resampling import WIDE, Resampling, bootstrap, flip_test, jackknife, label_test, swap_test
+from .resampling import Resampling, bootstrap, flip_test, jackknife, label_test, swap_test
+from .summing import Summed, counted_rows, stacked, together
 
 EXACT, BINOMIAL = "exact (Clopper-Pearson)", "exact binomial"
 
@@ -100,7 +101,7 @@ class Joint(msgspec.Struct, frozen=True, dict=True):
         return np.stack(found, axis=-1)
 
 
-def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[Cells]) -> Joint:
+def join(measure: DeclaredMeasure, part: Part, design: Declaration, tables: Sequence[Cells]) -> Joint:
     """Put the sums of the measures side by side that `measure` rests on."""
     if not isinstance(measure, Derived):
         assert isinstance(measure, SummedMeasure)
@@ -130,7 +131,7 @@ def join(measure: DeclaredMeasure, part: Part, design: Design, tables: Sequence[
     return Joint(sums, value, measure.limits, None, None, part.ways)
 
 
-def _derived(measure: DeclaredMeasure, design: Design, values: dict[str, Array]) -> Array:
+def _derived(measure: DeclaredMeasure, design: Declaration, values: dict[str, Array]) -> Array:
     if not isinstance(measure, Derived):
         return values[measure.key]
     return measure.scale * called(measure.by, [_derived(own, design, values) for own in design.parts(measure)])
@@ -181,17 +182,17 @@ class Found(NamedTuple):
     """What the inference generalises over."""
 
 
-def estimate(measure: DeclaredMeasure, whole: Part, design: Design, options: TestingOptions) -> Estimate:
+def estimate(measure: DeclaredMeasure, whole: Part, design: Declaration, options: TestingOptions) -> Estimate:
     """Return the estimate of a measure in a group, before any correction."""
     return estimates_of(measure, [whole], design, options, {})[0]
 
 
-Known = dict[str, "list[tuple[list[int], list[_Summed], Joint, list[Found]]]"]
+Known = dict[str, "list[tuple[list[int], list[Summed], Joint, list[Found]]]"]
 """What was found of a measure, for those that repeat it: places of groups, their rows, their sums, what these say."""
 
 
 def estimates_of(
-    measure: DeclaredMeasure, wholes: Sequence[Part], design: Design, options: TestingOptions, known: Known
+    measure: DeclaredMeasure, wholes: Sequence[Part], design: Declaration, options: TestingOptions, known: Known
 ) -> list[Estimate]:
     """Return the estimates of a measure by group. Groups with clusters of one pattern are resampled together."""
     if measure.neutral is not None and not measure.tested:
@@ -208,11 +209,11 @@ def estimates_of(
 
 
 def _found(
-    measure: DeclaredMeasure, wholes: Sequence[Part], design: Design, options: TestingOptions
-) -> Iterator[tuple[list[int], list[_Summed], Joint, list[Found]]]:
+    measure: DeclaredMeasure, wholes: Sequence[Part], design: Declaration, options: TestingOptions
+) -> Iterator[tuple[list[int], list[Summed], Joint, list[Found]]]:
     bases = design.bases(measure)
-    every = [_Summed.of(bases, whole.of(measure, design)) for whole in wholes]
-    for places in _together(every):
+    every = [Summed.of(bases, whole.of(measure, design)) for whole in wholes]
+    for places in together(every):
         groups = [every[place] for place in places]
         tables = [stacked(own) for own in zip(*(group.tables for group in groups), strict=True)]
         joint = join(measure, groups[0].part, design, tables)
@@ -230,71 +231,17 @@ def _found(
         yield places, groups, joint, found
 
 
-class _Summed(NamedTuple):
-    """The rows of a group that the bases of a measure are about, and their sums."""
-
-    part: Part
-    chosen: Sequence[Chosen]
-    tables: Sequence[Cells]
-
-    @classmethod
-    def of(cls, bases: Sequence[SummedMeasure], part: Part) -> _Summed:
-        chosen = [choose(base, part) for base in bases]
-        return cls(part, chosen, [table(base, part, own) for base, own in zip(bases, chosen, strict=True)])
-
-    @property
-    def pattern(self) -> tuple[Any, ...]:
-        """Return what is alike in groups that are resampled together: of one way, which clusters have which side."""
-        alone = len(self.part.clusters) == 1
-        there = tuple(np.packbits(own.sums[..., 0] > 0).tobytes() for own in self.tables) if alone else ()
-        sides = tuple(own.sums.shape[-2] for own in self.tables)
-        shape = tuple(int(own.max(initial=-1)) + 1 for own in self.part.clusters)
-        return shape, self.part.ways, bool(self.part.unknown), sides, there
-
-
-def _together(groups: Sequence[_Summed]) -> Iterator[list[int]]:
-    """Yield the places of groups with one pattern, as many as fit into memory."""
-    alike: dict[tuple[Any, ...], list[int]] = {}
-    for place, group in enumerate(groups):
-        alike.setdefault(group.pattern, []).append(place)
-    for places in alike.values():
-        largest = max(sum(own.sums.size for own in groups[place].tables) for place in places)
-        size = max(1, WIDE // max(1, largest))
-        yield from (places[start : start + size] for start in range(0, len(places), size))
-
-
-def stacked(tables: Sequence[Cells]) -> Cells:
-    """Put the sums of groups side by side as units; cells that only some of them have are empty in the others."""
-    codes = tables[0].codes
-    if any(not np.array_equal(own.codes, codes) for own in tables):
-        codes = np.unique(np.concatenate([own.codes for own in tables]), axis=0)
-    sides, columns = tables[0].sums.shape[-2], max(own.sums.shape[-1] for own in tables)
-    found = np.zeros((len(codes), len(tables), sides, columns))
-    for unit, own in enumerate(tables):
-        place = slice(None) if len(own.codes) == len(codes) else _places(codes, own.codes)
-        found[place, unit, :, : own.sums.shape[-1]] = own.sums[:, 0]
-    return Cells(codes, found)
-
-
-def _places(codes: Codes, some: Codes) -> Codes:
-    """Return where rows stand among sorted ones."""
-    shape = codes.max(axis=0) + 1
-    every, wanted = (np.ravel_multi_index(tuple(rows.T), shape) for rows in (codes, some))
-    found: Codes = np.searchsorted(every, wanted)
-    return found
-
-
 def _estimate(
     measure: DeclaredMeasure,
-    group: _Summed,
+    group: Summed,
     joint: Joint,
     unit: int,
     found: Found,
-    design: Design,
+    design: Declaration,
     options: TestingOptions,
 ) -> Estimate:
     part = group.part
-    n, missing = _counted(group.chosen)
+    n, missing = counted_rows(group.chosen)
     value = number(found.value[0])
     low, high = (number(end) for end in found.ends(options.level)[:, 0])
     own = measure.test if isinstance(measure, SummedMeasure) else None
@@ -333,32 +280,7 @@ def _estimate(
     return Estimate.from_flat(**row | merge(*notes))
 
 
-def concerned(measure: DeclaredMeasure, part: Part, design: Design) -> bool:
-    """Return whether a group has rows that the measure is about, on every side, readable or not.
-
-    A group of one side has no difference between the sides: it is no missing answer, and nothing to state.
-    """
-    for base in design.bases(measure):
-        inside = part.table[f"{base.key}.in"][part.rows]
-        several = base.recipe().sides is not None or base.recipe().levels is not None
-        if not inside.any():
-            return False
-        if several and np.ptp(part.table[f"{base.key}.side"][part.rows][inside]) == 0:
-            return False
-    return True
-
-
-def _counted(chosen: Sequence[Chosen]) -> tuple[int, dict[str, int]]:
-    """Return how many rows are readable, and why the others are not; a row counts once."""
-    lost: dict[int, str] = {}
-    for own in reversed(chosen):
-        if len(gone := np.flatnonzero(own.lost)):
-            lost.update(zip(own.rows[gone].tolist(), own.statuses(gone), strict=True))
-    rows = len(chosen[0].rows) if len(chosen) == 1 else len(np.unique(np.concatenate([own.rows for own in chosen])))
-    return rows - len(lost), dict(sorted(Counter(lost.values()).items()))
-
-
-def resampled(measure: DeclaredMeasure, joint: Joint, design: Design, options: TestingOptions) -> list[Found]:
+def resampled(measure: DeclaredMeasure, joint: Joint, design: Declaration, options: TestingOptions) -> list[Found]:
     """Return intervals and tests over clusters: resampled and permuted one way, or by the jackknife over several."""
     ways, recipe = joint.ways or (f"{design.called}s",), joint.recipe
     cells = joint.cells if recipe is None else joint.over(slice(recipe.reads))
@@ -437,7 +359,7 @@ def _effect_ends(joint: Joint, options: TestingOptions, level: float) -> Array:
     return np.stack([low[:, 0], high[:, 0]])
 
 
-def exact(measure: Share, joint: Joint, unit: int, design: Design, options: TestingOptions) -> Found:
+def exact(measure: Share, joint: Joint, unit: int, design: Declaration, options: TestingOptions) -> Found:
     """Return the exact interval and test of a share of rows that are independent."""
     total = joint.totals[unit].sum(axis=0)
     n, hits = int(total[0]), int(total[1])

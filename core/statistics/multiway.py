@@ -45,8 +45,8 @@ class Cells(msgspec.Struct, frozen=True):
     @property
     def totals(self) -> Array:
         """Return the sums of all cells, shape (units, sides, columns)."""
-        found: Array = self.sums.sum(axis=0)
-        return found
+        totals: Array = self.sums.sum(axis=0)
+        return totals
 
     def by(self, facet: int) -> Array:
         """Return the sums by the levels of one facet, shape (levels, units, sides, columns)."""
@@ -62,12 +62,12 @@ def summed(sums: Array, labels: Codes) -> Array:
     count = int(labels.max(initial=-1)) + 1
     if np.array_equal(labels, np.arange(len(sums))):
         return sums
-    found = np.zeros((count, *sums.shape[1:]))
+    by_label = np.zeros((count, *sums.shape[1:]))
     order = np.argsort(labels, kind="stable")
-    there, starts = np.unique(labels[order], return_index=True)
-    if len(there):
-        found[there] = np.add.reduceat(sums[order], starts, axis=0)
-    return found
+    present, starts = np.unique(labels[order], return_index=True)
+    if len(present):
+        by_label[present] = np.add.reduceat(sums[order], starts, axis=0)
+    return by_label
 
 
 def multiway_jackknife(cells: Cells, statistics: Statistics) -> tuple[Array, Array]:
@@ -90,9 +90,9 @@ def levels_of(cells: Cells) -> tuple[Codes, Codes]:
     """Return the number of levels by unit and facet: on the side that has the fewest, and on all sides together."""
     fewest, every = [], []
     for facet in range(cells.facets):
-        there = cells.by(facet)[..., 0] > 0
-        fewest.append(there.sum(axis=0).min(axis=-1))
-        every.append(there.any(axis=2).sum(axis=0))
+        present = cells.by(facet)[..., 0] > 0
+        fewest.append(present.sum(axis=0).min(axis=-1))
+        every.append(present.any(axis=2).sum(axis=0))
     return np.stack(fewest, axis=-1), np.stack(every, axis=-1)
 
 
@@ -137,7 +137,7 @@ def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[
         total = total + sign * (_by_labels(cells, labels, statistics) if alone is None else by_facet[alone][0])
     variance = np.maximum(total, largest)
     # A facet that does not vary adds nothing, and leaves the others their degrees of freedom.
-    spread = sum(np.nan_to_num(ratio(own**2, freedom)) for own, freedom in by_facet)
+    spread = sum(np.nan_to_num(ratio(part**2, freedom)) for part, freedom in by_facet)
     return variance, ratio(variance**2, np.asarray(spread))
 
 
@@ -164,10 +164,11 @@ def shared_levels(codes: Codes) -> Iterator[tuple[int, Codes, int | None]]:
 
 def joint(*codes: Codes) -> Codes:
     """Return one code per combination of levels, from 0."""
-    found = codes[0]
+    joined = codes[0]
     for other in codes[1:]:
-        found = np.unique(found.astype(np.int64) * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
-    return found.ravel()
+        pairs = joined.astype(np.int64) * (int(other.max(initial=0)) + 1) + other
+        joined = np.unique(pairs, return_inverse=True)[1]
+    return joined.ravel()
 
 
 def _same(labels: Codes) -> Codes:
@@ -187,7 +188,7 @@ def _by_labels(cells: Cells, labels: Codes, statistics: Statistics) -> Array:
     observed = statistics(total)
     parts = summed(cells.sums, labels)
     some = max(1, BLOCK // max(1, parts[0].size))
-    found: Array = np.zeros_like(observed)
+    variance: Array = np.zeros_like(observed)
     for start in range(0, len(parts), some):
-        found += np.nansum((statistics(total - parts[start : start + some]) - observed) ** 2, axis=0)
-    return found
+        variance += np.nansum((statistics(total - parts[start : start + some]) - observed) ** 2, axis=0)
+    return variance

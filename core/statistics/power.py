@@ -67,18 +67,18 @@ def crossed_pilot(values: Array, facets: Sequence[Codes], sides: Codes) -> Cross
     Answers to one combination of levels count as their mean. Each of two `sides` has its own mean, and what a level
     adds to both is left out: it cancels in their difference. Shares below 0 are taken as 0.
     """
-    there = ~np.isnan(values)
-    y, side = values[there], np.unique(sides[there], return_inverse=True)[1]
-    parts = [cell_means(y[side == s], [own[there][side == s] for own in facets]) for s in np.unique(side)]
-    found = [variance_components(*part) for part in parts]
-    if not found or any(part is None for part in found):
+    known = ~np.isnan(values)
+    y, side = values[known], np.unique(sides[known], return_inverse=True)[1]
+    parts = [cell_means(y[side == s], [levels[known][side == s] for levels in facets]) for s in np.unique(side)]
+    components = [variance_components(*part) for part in parts]
+    if not components or any(part is None for part in components):
         spread = float(np.sqrt(np.mean([np.var(part[0], ddof=1) for part in parts]))) if _repeated(parts) else 0.0
         return CrossedPilot(spread or None, None)
-    *by_facet, rest = np.average(np.array(found), axis=0, weights=[len(part[0]) for part in parts])
+    *by_facet, single = np.average(np.array(components), axis=0, weights=[len(part[0]) for part in parts])
     cancel = [_shared(parts, facet) for facet in range(len(facets))]
-    added = [max(float(own - both), 0.0) for own, both in zip(by_facet, cancel, strict=True)]
-    total = sum(added) + max(float(rest), 0.0)
-    return CrossedPilot(math.sqrt(total), tuple(own / total for own in added)) if total else CrossedPilot(None, None)
+    added = [max(float(facet - both), 0.0) for facet, both in zip(by_facet, cancel, strict=True)]
+    total = sum(added) + max(float(single), 0.0)
+    return CrossedPilot(math.sqrt(total), tuple(part / total for part in added)) if total else CrossedPilot(None, None)
 
 
 Cells = tuple[Array, Sequence[Codes]]
@@ -100,24 +100,24 @@ def variance_components(values: Array, facets: Sequence[Codes]) -> Array | None:
     Source: Gao and Owen (2017), section 4, there of two facets.
     """
     n = len(values)
-    levels = [np.unique(own, return_inverse=True)[1].ravel() for own in facets]
-    sizes = [np.bincount(own) for own in levels]
+    levels = [np.unique(codes, return_inverse=True)[1].ravel() for codes in facets]
+    sizes = [np.bincount(codes) for codes in levels]
     if n < 2 or min(map(len, sizes)) < 2:
         return None
     expected = np.zeros((len(facets) + 1, len(facets) + 1))
-    for row, (own, size) in enumerate(zip(levels, sizes, strict=True)):
+    for row, (codes, size) in enumerate(zip(levels, sizes, strict=True)):
         for column, other in enumerate(levels):
-            met = np.bincount(joint(own, other), minlength=1).astype(float)
-            first = np.unique(joint(own, other), return_index=True)[1]
-            expected[row, column] = n - float((met**2 / size[own[first]]).sum())
+            pairs = joint(codes, other)
+            first = np.unique(pairs, return_index=True)[1]
+            expected[row, column] = n - float((np.bincount(pairs) ** 2 / size[codes[first]]).sum())
         expected[row, -1] = n - len(size)
     expected[-1] = [*(n - float((size**2).sum()) / n for size in sizes), n - 1]
     if np.linalg.matrix_rank(expected) < len(expected):
         return None
-    means = [np.bincount(own, weights=values) / size for own, size in zip(levels, sizes, strict=True)]
-    squares = [((values - mean[own]) ** 2).sum() for own, mean in zip(levels, means, strict=True)]
-    found: Array = np.linalg.solve(expected, np.array([*squares, ((values - values.mean()) ** 2).sum()]))
-    return found
+    means = [np.bincount(codes, weights=values) / size for codes, size in zip(levels, sizes, strict=True)]
+    squares = [((values - mean[codes]) ** 2).sum() for codes, mean in zip(levels, means, strict=True)]
+    components: Array = np.linalg.solve(expected, np.array([*squares, ((values - values.mean()) ** 2).sum()]))
+    return components
 
 
 def _shared(parts: list[Cells], facet: int) -> float:
@@ -133,8 +133,8 @@ def _shared(parts: list[Cells], facet: int) -> float:
 
 
 def _means_by(part: Cells, facet: int) -> tuple[list[int], list[float]]:
-    names, own = np.unique(part[1][facet], return_inverse=True)
-    means = np.bincount(own.ravel(), weights=part[0]) / np.bincount(own.ravel())
+    names, codes = np.unique(part[1][facet], return_inverse=True)
+    means = np.bincount(codes.ravel(), weights=part[0]) / np.bincount(codes.ravel())
     return names.tolist(), means.tolist()
 
 

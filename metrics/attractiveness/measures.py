@@ -10,7 +10,7 @@ import polars as pl
 
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import POSITION, Measure
-from ...core.statistics.declared_rows import Design
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.facets import FacetOptions, Permutation
 from ...core.statistics.intervals import CONTRAST, Array, Codes
 from ...core.statistics.matched import signed_ranks
@@ -305,23 +305,25 @@ POSITION_BIAS = (
 )
 
 
-def halo_of(scores: Scores, options: AttractivenessMetricOptions) -> Design:
+def halo_of(scores: Scores, options: AttractivenessMetricOptions) -> Declaration:
     """Return what is measured of the halo, over the facets that the options name."""
     positive = scores.faces.filter(pl.col("positive").is_not_null())
     directed = _complete(positive) if options.ways == ("face",) else positive
-    return Design(measures=(_halo(),), clusters=options.ways, row="face", rows=lambda _: directed)
+    return Declaration(measures=(_halo(),), clusters=options.ways, row="face", rows=lambda _: directed)
 
 
-def designs_of(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Design]:
+def designs_of(scores: Scores, options: AttractivenessMetricOptions) -> Iterator[Declaration]:
     """Yield what is measured, of which rows; whatever is not of the halo draws faces."""
     resamples, levels = options.effect_resamples, {by: scores.levels(by) for by in TRAITS}
     compared = [by for by in TRAITS if len(levels[by]) > 1]
     within, labelled = ([(*WHOLE, by) for by in own] for own in (compared, [by for by in TRAITS if levels[by]]))
     variant = (*WHOLE, "variant")
 
-    def design(rows: pl.DataFrame, *measures: SummedMeasure, groups: Sequence[tuple[str, ...]], main: bool) -> Design:
+    def design(
+        rows: pl.DataFrame, *measures: SummedMeasure, groups: Sequence[tuple[str, ...]], main: bool
+    ) -> Declaration:
         own: dict[str, Any] = {"clusters": ("face",), "row": "face", "rows": lambda _: rows}
-        return Design(measures=measures, groups=tuple(groups), compared=main, **own)
+        return Declaration(measures=measures, groups=tuple(groups), compared=main, **own)
 
     yield halo_of(scores, options)
     between = (measure for by in compared for measure in _between(by, levels[by], resamples))

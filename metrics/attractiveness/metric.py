@@ -14,8 +14,8 @@ import polars as pl
 from ...core.contracts import HEADLINE, Options
 from ...core.contracts.estimates import MISSING, Caveat, Chart, Estimate, Example, Measure
 from ...core.contracts.records import Scalar
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import correct
 from ...core.statistics.facets import OVER, population
 from ...core.statistics.observations import missing_estimates, missing_groups, unreadable_kinds
@@ -124,7 +124,7 @@ class Attractiveness(DeclaredMetric):
         """Return the images with their scores in every scenario."""
         return gather(observations)
 
-    def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> Sequence[Design]:
+    def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> Sequence[Declaration]:
         """Return what is measured of these scenarios and groups of faces."""
         return list(designs_of(Scores(rows), options))
 

@@ -14,8 +14,8 @@ import polars as pl
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Chart, Estimate, Verdict
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
 from ...core.statistics.facets import FacetOptions, population
 from ...core.statistics.measures import Mean, Share, own_family
@@ -134,12 +134,14 @@ class BIStereoNLI(DeclaredMetric):
     shows = EFFECTS
     measures = (*PAIRS, *ANSWERS)
 
-    def design(self, options: BIStereoNLIMetricOptions) -> Sequence[Design]:
+    def design(self, options: BIStereoNLIMetricOptions) -> Sequence[Declaration]:
         """Return the effects of pairs, and the labels of answers with what is missing of them."""
         *of_pairs, cell = self.groups
         return (
-            Design(measures=PAIRS, groups=tuple(of_pairs), clusters=options.ways, row="pair", rows=_pairs),
-            Design(measures=ANSWERS, groups=(cell,), clusters=options.ways, row="answer", missing=CELL, kinds="skin"),
+            Declaration(measures=PAIRS, groups=tuple(of_pairs), clusters=options.ways, row="pair", rows=_pairs),
+            Declaration(
+                measures=ANSWERS, groups=(cell,), clusters=options.ways, row="answer", missing=CELL, kinds="skin"
+            ),
         )
 
     def rows(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame:

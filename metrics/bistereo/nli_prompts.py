@@ -9,8 +9,8 @@ import polars as pl
 
 from ...core.contracts import Options
 from ...core.contracts.estimates import Estimate
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS, correct
 from ...core.statistics.facets import FacetOptions
 from ...core.statistics.measures import Share
@@ -80,7 +80,7 @@ class NLIPrompts(DeclaredMetric):
         ),
     )
 
-    def design(self, options: NLIPromptsMetricOptions) -> Design:
+    def design(self, options: NLIPromptsMetricOptions) -> Declaration:
         """Return what is declared; what is missing is given by prompt and truth, and by truth."""
         measures, alone = self._declared.measures, options.paired
         if alone:

@@ -21,8 +21,8 @@ from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import Caveat, Chart, Estimate, Example, Verdict
 from ...core.contracts.records import Scalar
 from ...core.contracts.words import signed
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
 from ...core.statistics.facets import FacetOptions, population
 from ...core.statistics.intervals import Array
@@ -207,7 +207,7 @@ class TriSentBias(DeclaredMetric):
     shows = ("log_odds_difference",)
     measures = _measures(TriSentBiasOptions())
 
-    def design(self, options: TriSentBiasOptions) -> Design:
+    def design(self, options: TriSentBiasOptions) -> Declaration:
         """Return the measures at every threshold; what is missing is given by cell."""
         return msgspec.structs.replace(
             self._declared, measures=_measures(options), clusters=options.ways or self.clusters

@@ -18,8 +18,8 @@ import polars as pl
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import Estimate, Listing
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
 from ...core.statistics.facets import FacetOptions
 from ...core.statistics.measures import Mean, Share
@@ -260,7 +260,7 @@ class BIStereoTuples(DeclaredMetric):
             likely=pl.lit(bool(rows["log_odds"].count()) or not asked[PRIOR].is_empty()),
         )
 
-    def design_of(self, rows: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> Design:
+    def design_of(self, rows: pl.DataFrame, options: BIStereoTuplesMetricOptions) -> Declaration:
         """Return what is declared; the paper's normalisation is tested only where it is all there is."""
         measures, plain = self._declared.measures, {"neutral": None, "note": COPYING}
         if (rows["validated"] & rows["asked_swapped"]).any():

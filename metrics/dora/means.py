@@ -9,7 +9,7 @@ from itertools import combinations
 import polars as pl
 
 from ...core.contracts.estimates import Estimate
-from ...core.statistics.declared_rows import Design
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.estimates import undefined
 from ...core.statistics.measures import SummedMeasure
 from ...probes.dora.documented import mark_documented
@@ -97,12 +97,12 @@ def _by_descriptor(rows: pl.DataFrame) -> pl.DataFrame:
     return each.with_columns(pl.concat_str("dimension", "descriptor", separator=": ").alias(UNIT))
 
 
-def designs_of(rows: pl.DataFrame) -> Iterator[Design]:
+def designs_of(rows: pl.DataFrame) -> Iterator[Declaration]:
     """Yield a design per kind of rows; all draw whole descriptors."""
     for (name,), own in rows.group_by(OF, maintain_order=True):
         measures = tuple(_measures(str(name), own))
         mine = partial(pl.DataFrame.filter, of=name)
-        yield Design(measures=measures, groups=((), *BY), clusters=("descriptor",), row=UNIT, rows=mine)
+        yield Declaration(measures=measures, groups=((), *BY), clusters=("descriptor",), row=UNIT, rows=mine)
 
 
 def averages_of(name: str) -> tuple[SummedMeasure, ...]:

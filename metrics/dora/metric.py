@@ -13,8 +13,8 @@ import polars as pl
 
 from ...core.contracts import Options
 from ...core.contracts.estimates import Caveat, Estimate
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import FEW, correct
 from ...core.statistics.measures import SummedMeasure
 from ...probes.dora.terms import PLACE
@@ -61,7 +61,7 @@ class DoraAssociations(Words, DeclaredMetric):
         """
         return rows_of(gather(observations, options), options)
 
-    def design_of(self, rows: pl.DataFrame, options: DoraAssociationsOptions) -> Sequence[Design]:
+    def design_of(self, rows: pl.DataFrame, options: DoraAssociationsOptions) -> Sequence[Declaration]:
         """Return a design per kind of rows."""
         return list(designs_of(rows))
 

@@ -15,8 +15,8 @@ import polars as pl
 from ...core.contracts import Options, harmless
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.estimates import COLUMNS
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import TestingOptions
 from ...core.statistics.intervals import Limits
 from ...core.statistics.measures_compared import Difference
@@ -83,14 +83,14 @@ class Contrast(DeclaredMetric):
         ),
     )
 
-    def design(self, options: ContrastOptions) -> Design:
+    def design(self, options: ContrastOptions) -> Declaration:
         """Return the contrast that the options define."""
         first, second = (pl.col(options.between).cast(pl.String) == level for level in (options.first, options.second))
         (measure,) = self._declared.measures
         contrast = msgspec.structs.replace(
             measure, value=options.outcome, first=first, second=second, unit=options.unit, limits=options.limits
         )
-        return Design(
+        return Declaration(
             measures=(contrast,),
             groups=((), options.by) if options.by else ((),),
             clusters=(options.cluster,),

@@ -18,8 +18,8 @@ import polars as pl
 
 from ...core.contracts import REASONING, Options, harmless
 from ...core.contracts.errors import UsageError
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import TestingOptions
 from ...core.statistics.measures import Mean, Share
 from ...core.statistics.measures_compared import Difference
@@ -104,7 +104,7 @@ class ReasoningMentions(DeclaredMetric):
         ),
     )
 
-    def design(self, options: MentionOptions) -> Design:
+    def design(self, options: MentionOptions) -> Declaration:
         """Return the measures that the options ask for. Samples of one prompt are one cluster."""
         mentions, difference, *outcomes = self._declared.measures
         chosen = [mentions]
@@ -114,7 +114,7 @@ class ReasoningMentions(DeclaredMetric):
         if options.outcome is not None:
             value = pl.col(options.outcome).cast(pl.Float64)
             chosen += [msgspec.structs.replace(measure, value=value) for measure in outcomes]
-        return Design(measures=tuple(chosen), groups=((), (options.group,)), missing=(options.group,))
+        return Declaration(measures=tuple(chosen), groups=((), (options.group,)), missing=(options.group,))
 
     def columns(self, options: MentionOptions) -> frozenset[str]:
         """Return the columns that the options name, and the reasoning."""

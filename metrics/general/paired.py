@@ -19,8 +19,8 @@ from ...core.contracts.metric import FACET, facet_columns
 from ...core.contracts.records import Scalar
 from ...core.contracts.sizes import State, size_of
 from ...core.contracts.words import MARGIN, exact, number
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.effects import contrast_statistics
 from ...core.statistics.estimates import TestingOptions
 from ...core.statistics.intervals import FREE, Array, Limits, difference_bounds, paired_bounds
@@ -170,7 +170,7 @@ class PairedDifference(DeclaredMetric):
         lost = pl.when(pl.col("first_status") != "ok").then("first_status").otherwise("second_status")
         return observations.with_columns(lost.alias("status"), _cells(observations).alias(CELL))
 
-    def design_of(self, rows: pl.DataFrame, options: PairedDifferenceOptions) -> list[Design]:
+    def design_of(self, rows: pl.DataFrame, options: PairedDifferenceOptions) -> list[Declaration]:
         """Return a design per measure and family."""
         parts = rows.partition_by("metric", "family", maintain_order=True)
         return [_design(rows[0, "metric"], rows[0, "family"], rows) for rows in parts]
@@ -211,7 +211,7 @@ def _cells(observations: pl.DataFrame) -> pl.Series:
     return observations.select(by).join(cells, on=by, how="left", nulls_equal=True, maintain_order="left")[CELL]
 
 
-def _design(metric: str, family: str, rows: pl.DataFrame) -> Design:
+def _design(metric: str, family: str, rows: pl.DataFrame) -> Declaration:
     ends = rows.select("least", "greatest").to_numpy().astype(np.float64)
     limits: Limits = None if np.isnan(ends).any() else (float(ends[:, 0].min()), float(ends[:, 1].max()))
     facets = facet_columns(rows) or ["unit"]
@@ -227,7 +227,7 @@ def _design(metric: str, family: str, rows: pl.DataFrame) -> Design:
         numbers = {"_first": "first", "_second": "second", SIGN: "sign"}
         return own.select(*named, CELL, "status", **numbers)
 
-    return Design(measures=(measure,), groups=((CELL,),), clusters=ways, rows=mine)
+    return Declaration(measures=(measure,), groups=((CELL,),), clusters=ways, rows=mine)
 
 
 def _named(estimate: Estimate, group: dict[str, Any]) -> Estimate:

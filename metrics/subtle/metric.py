@@ -19,8 +19,8 @@ from ...core.charts.forest import BLUE, ORANGE, SKY, SMALL, Column, Layer, group
 from ...core.contracts import Options
 from ...core.contracts.errors import DataError
 from ...core.contracts.estimates import POSITION, Chart, Estimate, Example
+from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.declared_rows import Design
 from ...core.statistics.estimates import POINTS
 from ...core.statistics.facets import FacetOptions
 from ...core.statistics.intervals import Array, ratio
@@ -249,7 +249,7 @@ class Subtle(DeclaredMetric):
         RESCUED,
     )
 
-    def design(self, options: SubtleMetricOptions) -> Design:
+    def design(self, options: SubtleMetricOptions) -> Declaration:
         """Return what is declared; a way of clustering that is not known for every answer of a group is left out."""
         measures = tuple(m for m in self._declared.measures if options.no_match == "zero" or m.group != CODED_TOO)
         return msgspec.structs.replace(self._declared, measures=measures, clusters=options.ways)

@@ -20,8 +20,8 @@ from ...contracts import Metric, Options
 from ...contracts.errors import PrejudgeError
 from ...contracts.estimates import Estimate
 from ...scoring.score import described
+from ...statistics.declaration import Declaration
 from ...statistics.declared import DeclaredMetric
-from ...statistics.declared_rows import Design
 from ...statistics.measures import Derived, SummedMeasure
 
 
@@ -109,16 +109,16 @@ Piece = tuple[int, str | Sequence[str]]
 """A measure or a grouping of a design, by the design's place."""
 
 
-def _designs(found: Design | Sequence[Design]) -> list[Design]:
+def _designs(found: Declaration | Sequence[Declaration]) -> list[Declaration]:
     return [*found] if isinstance(found, Sequence) else [found]
 
 
-def _pieces(designs: Sequence[Design]) -> Iterator[Piece]:
+def _pieces(designs: Sequence[Declaration]) -> Iterator[Piece]:
     for place, design in enumerate(designs):
         yield from ((place, piece) for piece in (*(measure.key for measure in design.measures), *design.groups))
 
 
-def _shortened(metric: DeclaredMetric, shorten: Callable[[int, Design], Design]) -> Metric:
+def _shortened(metric: DeclaredMetric, shorten: Callable[[int, Declaration], Declaration]) -> Metric:
     class Short(type(metric)):  # type: ignore[misc]  # the class is known when it runs
         def design_of(self, rows: pl.DataFrame, options: Any) -> Any:
             return [shorten(place, one) for place, one in enumerate(_designs(super().design_of(rows, options)))]
@@ -129,7 +129,7 @@ def _shortened(metric: DeclaredMetric, shorten: Callable[[int, Design], Design])
 def _without(metric: DeclaredMetric, out: Collection[Piece]) -> Metric:
     """Return a metric that does not make some measures and groupings."""
 
-    def shorten(place: int, design: Design) -> Design:
+    def shorten(place: int, design: Declaration) -> Declaration:
         return msgspec.structs.replace(
             design,
             measures=tuple(measure for measure in design.measures if (place, measure.key) not in out),
@@ -146,7 +146,7 @@ def _naming(metric: DeclaredMetric, headline: Sequence[Estimate]) -> Metric:
     return _shortened(metric, lambda _, design: _of_these(design, named, measures))
 
 
-def _of_these(design: Design, named: Collection[tuple[str, ...]], measures: Collection[str]) -> Design:
+def _of_these(design: Declaration, named: Collection[tuple[str, ...]], measures: Collection[str]) -> Declaration:
     wanted = set(measures)
     # What a measure is derived from, or repeats, stands before it.
     for measure in reversed(design.measures):

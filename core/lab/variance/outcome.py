@@ -13,8 +13,9 @@ from ...contracts import PROMPT_KEY
 from ...contracts.errors import DataError, UnknownNameError, UsageError
 from ...contracts.estimates import Measure
 from ...scoring.score import Scores
+from ...statistics.declaration import Declaration
 from ...statistics.declared import DeclaredMetric
-from ...statistics.declared_rows import ROW, UNIT, Design, Table, choose, parts, prepared, repeated, settled
+from ...statistics.declared_rows import ROW, UNIT, Table, choose, parts, prepared, repeated, settled
 from ...statistics.measures import SummedMeasure
 from ...statistics.measures_compared import Matched
 from .components import Note
@@ -143,12 +144,12 @@ def _metric(scores: Scores, choice: VarianceOptions) -> tuple[str, DeclaredMetri
 
 def _rows(
     metric: DeclaredMetric, options: Any, scores: Scores, choice: VarianceOptions
-) -> tuple[Design, SummedMeasure, Any]:
+) -> tuple[Declaration, SummedMeasure, Any]:
     """Return the design of the chosen measure, the measure, and its rows with every column."""
     observations = scores.seen_by(metric)
     made = metric.rows(observations, options)
     found = metric.design_of(made, options)
-    designs = (found,) if isinstance(found, Design) else tuple(found)
+    designs = (found,) if isinstance(found, Declaration) else tuple(found)
     means = [(design, m) for design in designs for m in design.summed if m.is_mean and m.report]
     ranked = sorted(means, key=lambda one: (not one[1].main, one[1].neutral is None))
     if choice.measure:
@@ -185,7 +186,7 @@ def _rows(
     )
 
 
-def _told(rows: pl.DataFrame, observations: pl.DataFrame, design: Design, choice: VarianceOptions) -> pl.DataFrame:
+def _told(rows: pl.DataFrame, observations: pl.DataFrame, design: Declaration, choice: VarianceOptions) -> pl.DataFrame:
     """Return rows with the factors that pivoting left out, where a row has one level of them."""
     index = design.identity
     asked = [*choice.facets, *choice.where, *KNOWN]
@@ -227,7 +228,7 @@ def _with_level(rows: pl.DataFrame, factor: str, level: str, measure: str) -> pl
 
 
 def _facets(
-    rows: pl.DataFrame, design: Design, measure: SummedMeasure, choice: VarianceOptions, several: bool
+    rows: pl.DataFrame, design: Declaration, measure: SummedMeasure, choice: VarianceOptions, several: bool
 ) -> tuple[tuple[str, ...], list[Note]]:
     """Return the facets to analyse, each with levels of its own, and what was left out."""
     sided = [SIDE] if rows[SIDE].n_unique() > 1 else []

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from prejudge.core.catalogue.study import Instrument
+from prejudge.core.catalogue.instrument import Instrument
 from prejudge.core.cli.doctor import doctor
 from prejudge.core.contracts import Options, Probe, Stage, StageRules, Trial, Unreadable
 from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from fakes import CountOptions, CountProbe, FakeModel, MeanLength, text_of
 
+from prejudge.core.catalogue.instrument import EveryOption
 from prejudge.core.catalogue.plugins import Plugged, Registered
-from prejudge.core.catalogue.study import EveryOption
 from prejudge.core.contracts import Options
 from prejudge.core.contracts.errors import AuthenticationError, PermanentError, UsageError
 from prejudge.core.contracts.estimates import Estimate

@@ -9,7 +9,8 @@ import pytest
 from fakes import FakeModel
 
 from prejudge.adapters.simulated.adapter import Simulated, SimulatedOptions
-from prejudge.core.catalogue.study import EveryOption, Study
+from prejudge.core.catalogue.instrument import EveryOption
+from prejudge.core.catalogue.study import Study
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.contracts.estimates import Example
 from prejudge.core.contracts.records import Drawing, Generate, Generation, Image, Likelihood, Message, Text

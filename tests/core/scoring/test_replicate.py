@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from prejudge.core.catalogue.instrument import EveryOption
 from prejudge.core.catalogue.published import Published
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
-from prejudge.core.catalogue.study import EveryOption, Study
+from prejudge.core.catalogue.study import Study
 from prejudge.core.cli.replicating import show
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.errors import UnknownNameError, UsageError

@@ -309,7 +309,7 @@ def test_conclusion_ends_with_what_is_taken_as_it_is():
 def test_option_may_say_what_is_declared():
     class Chosen(Declared):
         def design(self, options):
-            return statistics.Design(measures=MEASURES[:1], clusters=(options.cluster,))
+            return statistics.Declaration(measures=MEASURES[:1], clusters=(options.cluster,))
 
     class Options(statistics.MarginOptions, frozen=True, kw_only=True):
         cluster: str = "word"
@@ -447,7 +447,7 @@ class EveryTwo(statistics.DeclaredMetric):
         pairs = combinations(rows["side"].unique().sort(), 2)
         both = [(pl.col("side") == one, pl.col("side") == other, {"sides": f"{one}{other}"}) for one, other in pairs]
         measures = [msgspec.structs.replace(stated, first=a, second=b, group=group) for a, b, group in both]
-        return statistics.Design(measures=tuple(measures), clusters=self.clusters)
+        return statistics.Declaration(measures=tuple(measures), clusters=self.clusters)
 
     def compute(self, observations, options):
         whole = Estimate(metric="rows", group={}, value=float(observations.height), n=observations.height)

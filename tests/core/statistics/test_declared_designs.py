@@ -165,12 +165,12 @@ def test_designs_have_rows_and_clusters_of_their_own():
 
         def design(self, options):
             first, second = self._declared.measures
-            words = statistics.Design(
+            words = statistics.Declaration(
                 measures=(second,),
                 row="word",
                 rows=lambda f: ok(f).group_by("word").agg(pl.col("x").mean(), status=pl.lit("ok")),
             )
-            return statistics.Design(measures=(first,), clusters=("template",), missing=("side",)), words
+            return statistics.Declaration(measures=(first,), clusters=("template",), missing=("side",)), words
 
     frame = answers()
     found = {(e.metric, *e.group.values()): e for e in Several().compute(frame, OPTIONS)}
@@ -190,7 +190,7 @@ def test_way_that_is_not_known_for_every_row_may_be_left_out():
 
         def design(self, options):
             members = {"measures": self._declared.measures, "clusters": ("template", "word")}
-            return statistics.Design(groups=((), ("side",)), unknown="left out", **members)
+            return statistics.Declaration(groups=((), ("side",)), unknown="left out", **members)
 
     nameless = (pl.col("side") == "a") & (pl.col("trial") < "t2")
     some = answers().with_columns(word=pl.when(nameless).then(None).otherwise("word"))
