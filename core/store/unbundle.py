@@ -22,12 +22,12 @@ import sqlalchemy as sa
 from ..contracts.errors import DataError
 from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
+from ..contracts.processes import ProcessPool, start_helpers
 from .bundle import EARLIER, FORMAT, KINDS, MEMBER_BYTES, MEMBER_ROWS, ROW_BYTES, SCHEMAS, Head, row_bytes, slices
 from .chunks import Chunks
 from .content import ContentDigest, Failed, Picture, Places, Proof, RunContent, Sent, Tried, packed, rename
-from .crew import Crew
+from .crew import Crew, worthwhile
 from .evidence import VERSION, answer_digest, trial_digest
-from .helpers import Team, helping
 from .intake import ensure_factors, ensure_identity, ensure_name, ensure_picture, ensure_whole
 from .parquet_sizes import expanded_bytes
 from .reading import RunRow, runs_of
@@ -239,8 +239,8 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None, process
         return Imported(name, False, 0, 0)
     taking = _Taking(bundle)
     ensure_name(name)
-    with helping(processes, bundle.most("exchanges"), nullcontext, ()) as helpers:
-        taking.check(Team(helpers))
+    with start_helpers(worthwhile(processes, bundle.most("exchanges")), nullcontext, ()) as helpers:
+        taking.check(ProcessPool(helpers))
     with Chunks(store, f"bundle {bundle.head.content} {name}", taking.identities) as chunks:
         taking.take(chunks, name)
     attach(store, signatures)
@@ -278,7 +278,7 @@ class _Taking:
         self._head = bytes.fromhex(bundle.head.head)
         self.identities = dict(bundle.identities())
 
-    def check(self, readers: Team) -> None:
+    def check(self, readers: ProcessPool) -> None:
         """Refuse a bundle that is inconsistent.
 
         Raises:
