@@ -8,6 +8,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -361,7 +362,7 @@ def test_the_digest_of_the_gallery_does_not_depend_on_where_it_is_registered(cam
 
 def test_trained_models_without_a_trainer_are_left_out(tmp_path: Path, monkeypatch: Any, caplog: Any) -> None:
     monkeypatch.setenv("PREJUDGE_CACHE", str(tmp_path))
-    monkeypatch.setattr("prejudge.adapters.reference.recipes.TRAINERS", tmp_path / "tools")
+    monkeypatch.setattr(import_module("prejudge.adapters.reference.recipes"), "TRAINERS", tmp_path / "tools")
     campaign = Campaign(Catalogue.load(), "bistereo-pairs", {"per_cell": 1}, simulated_gallery())
     calibration = replace(campaign.entry.calibration, real={"reference-masked-biased-2": 2.0})
     campaign.entry = replace(campaign.entry, calibration=calibration)
