@@ -68,7 +68,7 @@ FURTHER: dict[str, list[Part | str]] = {
         "[Statistics](../statistics.md) describes."
         "\n\n" + "\n".join(table(("name", "what it does"), STATISTICS)),
         Part("core.statistics.declared", "DeclaredMetric"),
-        Part("core.statistics.declared_rows", "Design"),
+        Part("core.statistics.declaration", "Declaration"),
         Part("core.statistics.pivot", "Pivot"),
         "Names, words and rows of every measure are the fields of `DeclaredMeasure`; measures of sums over rows have "
         "those of `SummedMeasure` too. Declare the measures below, not these two.",

@@ -285,7 +285,8 @@ class Catalogue:
             limit=study.limit,
             roles=frozenset(study.roles),
             metrics={
-                name: (metrics[name], build_options(name, metrics[name].options, v)) for name, v in study.metrics.items()
+                name: (metrics[name], build_options(name, metrics[name].options, v))
+                for name, v in study.metrics.items()
             },
             recorded=design,
         )

@@ -17,13 +17,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
+from ..contracts.processes import Helper, ProcessPool, start_helpers
 from .bulk import table_of
-from .helpers import Helper, Team, helping
 from .snapshots import snapshot
 from .store import Store
 from .tables import Exchange
 
 LOG = logging.getLogger(__name__)
+EACH = 50_000
+"""Exchanges for which one more process is worth the second that its start takes."""
 TRIES, PAUSE = 100, 0.01
 """How often all begin to read, and the seconds between."""
 BROKEN = (DBAPIError, sqlite3.Error)
@@ -36,7 +38,7 @@ def told(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", error)).split())
 
 
-class Crew(Team):
+class Crew(ProcessPool):
     """This process and its helpers, each with a connection to the same state of a store.
 
     The connection comes before the values of each task.
@@ -81,8 +83,13 @@ def crew(
         except BROKEN:
             exchanges = 0  # whoever reads the store says so
         url = store.engine.url.render_as_string(hide_password=False)  # of the copy, if it is read from one
-        with helping(processes, exchanges, _connected, url, read) as helpers:
+        with start_helpers(worthwhile(processes, exchanges), _connected, url, read) as helpers:
             yield Crew(connection, _together(store, connection, helpers))
+
+
+def worthwhile(processes: int, exchanges: int) -> int:
+    """Return how many processes besides this one are worth their start, of at most so many with this one."""
+    return min(processes, exchanges // EACH) - 1
 
 
 def _together(store: Store, connection: sa.Connection, ready: list[Helper]) -> list[Helper]:

@@ -1,6 +1,6 @@
 """`Engine`: starts workers, and carries frames of bytes to and from them. Another engine is another class of this kind.
 
-An engine knows no message: what is asked, what is lost and what is started again is decided in `pool.py`.
+An engine knows no message: what is asked, what is lost and what is started again is decided in `supervisor.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Member`: one worker of a pool over all its processes: what it was sent, what it holds, and when it was heard."""
+"""`Member`: one worker of a run over all its processes: what it was sent, what it holds, and when it was heard."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .cluster import Cluster
 from .engine import Engine
 from .local import Local
 from .options import LOCAL, RAY, WorkerOptions
-from .pool import Pool
+from .supervisor import Supervisor
 from .wire import Model, describe
 
 ENGINES: dict[str, type[Engine]] = {LOCAL: Local, RAY: Cluster}
@@ -29,9 +29,9 @@ AHEAD = 1
 class Remote(ModelAdapter):
     """A model in the workers. `face` is an instance in this process, which loads no weights: it answers nothing."""
 
-    def __init__(self, name: str, face: ModelAdapter, pool: Pool) -> None:
-        described = pool.described[name]
-        self._name, self._face, self._pool = name, face, pool
+    def __init__(self, name: str, face: ModelAdapter, supervisor: Supervisor) -> None:
+        described = supervisor.described[name]
+        self._name, self._face, self._supervisor = name, face, supervisor
         self.options = face.options  # type: ignore[misc]  # of the class that it stands for
         self.identity = described.identity
         self._take_limits()
@@ -44,7 +44,7 @@ class Remote(ModelAdapter):
     @services.setter
     def services(self, services: Services) -> None:
         self._services = services
-        self._pool.bind(self._name, services)
+        self._supervisor.bind(self._name, services)
 
     def note_on(self, image: bytes) -> str:
         """Return what the model's class says of an image."""
@@ -59,7 +59,7 @@ class Remote(ModelAdapter):
         if not requests:
             return []
         again = {place: generation_number(self._services, request) for place, request in enumerate(requests)}
-        answers = await self._pool.ask(
+        answers = await self._supervisor.ask(
             self._name,
             [encode(one) for one in requests],
             {place: times for place, times in again.items() if times},
@@ -70,11 +70,11 @@ class Remote(ModelAdapter):
 
     async def aclose(self) -> None:
         """End the workers: no model of a run is asked after one of them was closed."""
-        await self._pool.aclose()
+        await self._supervisor.aclose()
         await self._face.aclose()
 
     def _take_limits(self) -> None:
-        one, workers = self._pool.limits[self._name], len(self._pool.members)
+        one, workers = self._supervisor.limits[self._name], len(self._supervisor.members)
         self.limits = msgspec.structs.replace(one, concurrency=(one.concurrency + AHEAD) * workers)
 
 
@@ -114,8 +114,8 @@ async def _open(
     records = {name: Model(_target(adapter), _options(catalogue, name)) for name, adapter in local.items()}
     described = {name: describe(adapter) for name, adapter in local.items()}
     engine = ENGINES[options.engine]()
-    pool = Pool(engine, await engine.open(options), records, described)
-    return {name: Remote(name, face, pool) for name, face in local.items()}
+    supervisor = Supervisor(engine, await engine.open(options), records, described)
+    return {name: Remote(name, face, supervisor) for name, face in local.items()}
 
 
 def _options(catalogue: Catalogue, model: str) -> bytes:

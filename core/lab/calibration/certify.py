@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ...catalogue.golden import Head, digest_of
 from ...catalogue.questions import Question, questions_of
 from ...catalogue.study import SUBJECT, Catalogue
 from ...contracts.errors import UsageError
+from ...contracts.processes import ProcessPool, start_helpers
 from ...contracts.version import VERSION
 from ...engine.manifest import digest_data, digest_files
 from .by_command import differing
@@ -235,23 +235,16 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
     return made | metrics | roles
 
 
-def _studies(recipe: Recipe, campaign: Campaign, todo: Sequence[tuple[str, float, int]], jobs: int) -> Iterator[Done]:
-    if jobs == 1:
-        yield from (campaign.one(null, seed, strength) for null, strength, seed in todo)
-        return
-    # A forked process would inherit the locks of this one's threads.
-    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(recipe,)) as pool:
-        yield from pool.map(_one, todo, chunksize=4)
+def _studies(recipe: Recipe, campaign: Campaign, cells: Sequence[tuple[str, float, int]], jobs: int) -> Iterator[Done]:
+    with start_helpers(min(jobs, len(cells)) - 1, _opened, recipe) as helpers:
+        yield from ProcessPool(helpers, (campaign,)).map(Campaign.one, _in_order(cells))
 
 
-_OWN: dict[str, Campaign] = {}
-"""The campaign of a worker process."""
+def _in_order(cells: Sequence[tuple[str, float, int]]) -> Iterator[tuple[str, int, float]]:
+    """Yield null, seed and strength of each study."""
+    return ((null, seed, strength) for null, strength, seed in cells)
 
 
-def _begin(recipe: Recipe) -> None:
-    _OWN["campaign"] = recipe.campaign()
-
-
-def _one(what: tuple[str, float, int]) -> Done:
-    null, strength, seed = what
-    return _OWN["campaign"].one(null, seed, strength)
+@contextmanager
+def _opened(recipe: Recipe) -> Iterator[tuple[Campaign]]:
+    yield (recipe.campaign(),)

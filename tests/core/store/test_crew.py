@@ -15,11 +15,12 @@ import sqlalchemy as sa
 from children import PATIENCE, wait_for
 from fakes import FakeModel, ask
 
+from prejudge.core.contracts import processes as pools
 from prejudge.core.contracts.adapter import Identity
 from prejudge.core.contracts.canonical import encode, encode_response, identity_digest, request_key
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Generation
-from prejudge.core.store import NewExchange, Store, exchange_checks, helpers
+from prejudge.core.store import NewExchange, Store, exchange_checks
 from prejudge.core.store import crew as crews
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.crew import crew
@@ -41,7 +42,7 @@ DAMAGES = [
 @pytest.fixture
 def many(monkeypatch):
     """Let a store of a few exchanges have many ranges, and be worth several processes."""
-    monkeypatch.setattr(helpers, "EACH", 1)
+    monkeypatch.setattr(crews, "EACH", 1)
     monkeypatch.setattr(exchange_checks, "READ", 2)
 
 
@@ -133,7 +134,7 @@ def test_store_is_sound_while_others_write_to_it(filled, place):
 
 def test_all_see_what_was_there_when_they_began(filled, place, monkeypatch):
     """Somebody commits between the first and the second process that begins: they begin again."""
-    does, began = helpers.Helper.does, []
+    does, began = pools.Helper.does, []
 
     def slow(helper, work, statement):
         began.append(statement)
@@ -142,7 +143,7 @@ def test_all_see_what_was_there_when_they_began(filled, place, monkeypatch):
                 mine.end_run(mine.begin_run("new", "s", b"{}"), "finished", b"{}")
         return does(helper, work, statement)
 
-    monkeypatch.setattr(helpers.Helper, "does", slow)
+    monkeypatch.setattr(pools.Helper, "does", slow)
     with crew(filled, THREE) as readers:
         own = [run.name for run in runs_of(readers.connection)]
         seen = [[run.name for run in runs] for runs in readers.map(runs_of, [()] * 12)]
@@ -161,16 +162,16 @@ def test_one_process_reads_where_others_never_stop_to_write(filled, monkeypatch)
 
 def test_small_store_is_read_by_one_process(filled, monkeypatch):
     assert len(pids(filled)) == THREE - 1
-    monkeypatch.setattr(helpers, "EACH", 7)
+    monkeypatch.setattr(crews, "EACH", 7)
     assert len(pids(filled)) == 23 // 7 - 1
-    monkeypatch.setattr(helpers, "EACH", 50_000)
+    monkeypatch.setattr(crews, "EACH", 50_000)
     assert pids(filled) == []
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 def test_part_of_a_killed_process_is_read_by_this_one(filled, monkeypatch, when):
     expected = checked(filled, 1)
-    give, given = helpers.Helper.give, []
+    give, given = pools.Helper.give, []
 
     def killed(self, task):
         given.append(task)
@@ -179,7 +180,7 @@ def test_part_of_a_killed_process_is_read_by_this_one(filled, monkeypatch, when)
             self._process.join()
         give(self, task)
 
-    monkeypatch.setattr(helpers.Helper, "give", killed)
+    monkeypatch.setattr(pools.Helper, "give", killed)
     assert checked(filled, THREE) == expected and len(given) > 3
 
 
@@ -193,13 +194,13 @@ def test_results_that_wait_for_a_slow_one_are_few(filled, monkeypatch):
 
     with crew(filled, THREE) as readers:
         ahead = [len(taken) - done for done, _ in enumerate(readers.map(runs_of, tasks()))]
-    assert len(ahead) == 1000 and max(ahead) <= helpers.KEPT * THREE + 1
+    assert len(ahead) == 1000 and max(ahead) <= pools.KEPT * THREE + 1
 
 
 SCRIPT = """
 import sys, time
-from prejudge.core.store import Store, crew, helpers
-helpers.EACH = 1
+from prejudge.core.store import Store, crew
+crew.EACH = 1
 if __name__ == "__main__":
     with Store(sys.argv[1], writable=False) as store, crew.crew(store, 3) as readers:
         print(*(helper._process.pid for helper in readers._helpers), flush=True)

@@ -11,9 +11,11 @@ import pytest
 import sqlalchemy as sa
 from fakes import FakeModel
 
+from prejudge.core.contracts import processes as pools
 from prejudge.core.contracts.errors import PermanentError, PrejudgeError
 from prejudge.core.contracts.records import Generation
-from prejudge.core.store import Store, content, exchange_checks, get_run, helpers, list_runs, statistics
+from prejudge.core.store import Store, content, exchange_checks, get_run, list_runs, statistics
+from prejudge.core.store import crew as crews
 from prejudge.core.store.bundle import export_run
 from prejudge.core.store.checks import Checks
 from prejudge.core.store.merge import merge
@@ -35,16 +37,16 @@ DAMAGES = [
 @pytest.fixture
 def given(monkeypatch):
     """Let all processes have parts of two exchanges; return the tasks that were given to others."""
-    monkeypatch.setattr(helpers, "EACH", 1)
+    monkeypatch.setattr(crews, "EACH", 1)
     for module in (exchange_checks, content):
         monkeypatch.setattr(module, "READ", 2)
-    give, tasks = helpers.Helper.give, []
+    give, tasks = pools.Helper.give, []
 
     def noted(self, task):
         tasks.append(task)
         give(self, task)
 
-    monkeypatch.setattr(helpers.Helper, "give", noted)
+    monkeypatch.setattr(pools.Helper, "give", noted)
     return tasks
 
 
@@ -163,7 +165,7 @@ def test_three_processes_refuse_the_bundle_that_one_refuses(filled, given, tmp_p
 
 
 def test_copies_are_whole_although_processes_are_killed(filled, given, tmp_path, monkeypatch):
-    one, give = copied(filled, tmp_path / "1", 1), helpers.Helper.give
+    one, give = copied(filled, tmp_path / "1", 1), pools.Helper.give
     killed = []
 
     def kill(self, task):
@@ -173,5 +175,5 @@ def test_copies_are_whole_although_processes_are_killed(filled, given, tmp_path,
             self._process.join()
         give(self, task)
 
-    monkeypatch.setattr(helpers.Helper, "give", kill)
+    monkeypatch.setattr(pools.Helper, "give", kill)
     assert copied(filled, tmp_path / "3", THREE) == one and len(killed) >= 3

@@ -100,7 +100,7 @@ def test_log_is_never_read_past(disc, media, index, tmp_path, monkeypatch):
     with Store(place, writable=False) as opened:
         assert [run.state for run in list_runs(opened)] == ["interrupted"]
         assert len(list((tmp_path / "temporary").iterdir())) == (0 if index else 1)
-        monkeypatch.setattr("prejudge.core.store.helpers.EACH", 1)
+        monkeypatch.setattr("prejudge.core.store.crew.EACH", 1)
         with crew(opened, 2) as readers:
             assert len(readers._helpers) == 1
             assert len(list((tmp_path / "temporary").iterdir())) == (0 if index else 1)

@@ -24,7 +24,7 @@ from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import BudgetError, PrejudgeError
 from prejudge.core.engine.manifest import manifest_of
 from prejudge.core.store import Store, get_run
-from prejudge.core.workers import pool as pools
+from prejudge.core.workers import supervisor as supervisors
 from prejudge.core.workers.local import Local
 
 from . import studied
@@ -196,7 +196,7 @@ def test_a_worker_that_ends_before_it_is_ready_says_why(place, monkeypatch):
     with pytest.raises(PrejudgeError) as caught:
         asked(Settings(workers=WORKERS))
     assert caught.value.code == "workers.start" and "no room for" in str(caught.value)
-    assert counted("prejudge.db") == 0 and pools.LOSSES
+    assert counted("prejudge.db") == 0 and supervisors.LOSSES
 
 
 SCRIPT = """

@@ -29,7 +29,7 @@ from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, list_runs
 from prejudge.core.workers import cluster as clusters
 from prejudge.core.workers import member as members
-from prejudge.core.workers import pool as pools
+from prejudge.core.workers import supervisor as supervisors
 from prejudge.core.workers.cluster import Cluster
 from prejudge.core.workers.options import WorkerOptions
 
@@ -108,8 +108,8 @@ def test_an_image_travels_once_to_each_worker_at_most(cluster, place, monkeypatc
         served[need.service, need.text] += 1
         return answer(services, need)
 
-    answer = pools._call
-    monkeypatch.setattr(pools, "_call", call)
+    answer = supervisors._call
+    monkeypatch.setattr(supervisors, "_call", call)
     words = ["run", "attractiveness", "--model", "simulated-biased", "--quick", "--workers", "2", "--engine", engine]
     done = CliRunner().invoke(cli, [*words, "-q", "--leave-out", "examples"], standalone_mode=False)
     assert done.return_value == 0, done.output

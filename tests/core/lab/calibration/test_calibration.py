@@ -8,6 +8,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from prejudge.core.catalogue.plugins import Registered
 from prejudge.core.catalogue.questions import Question
 from prejudge.core.catalogue.registry import TrainedDesign
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.contracts import processes
 from prejudge.core.contracts.errors import DataError, PluginError, UnknownNameError, UsageError
 from prejudge.core.contracts.estimates import Estimate, SignificanceTest
 from prejudge.core.contracts.plugin import Plugged
@@ -36,6 +38,9 @@ from prejudge.core.lab.calibration.brief import Made
 from prejudge.core.lab.calibration.by_command import differing
 from prejudge.core.lab.calibration.campaign import Campaign, Cell, Done, Journal, Number, alike, cells_of, pending
 from prejudge.core.lab.calibration.certify import (
+    Plan,
+    Recipe,
+    conduct,
     data_digests,
     design_of,
     digest_of_gallery,
@@ -357,7 +362,7 @@ def test_the_digest_of_the_gallery_does_not_depend_on_where_it_is_registered(cam
 
 def test_trained_models_without_a_trainer_are_left_out(tmp_path: Path, monkeypatch: Any, caplog: Any) -> None:
     monkeypatch.setenv("PREJUDGE_CACHE", str(tmp_path))
-    monkeypatch.setattr("prejudge.adapters.reference.recipes.TRAINERS", tmp_path / "tools")
+    monkeypatch.setattr(import_module("prejudge.adapters.reference.recipes"), "TRAINERS", tmp_path / "tools")
     campaign = Campaign(Catalogue.load(), "bistereo-pairs", {"per_cell": 1}, simulated_gallery())
     calibration = replace(campaign.entry.calibration, real={"reference-masked-biased-2": 2.0})
     campaign.entry = replace(campaign.entry, calibration=calibration)
@@ -711,6 +716,26 @@ def test_processes_find_what_one_finds(tmp_path: Path) -> None:
         assert call(tmp_path, *words, "--jobs", jobs, "--out", jobs).returncode == 0
         found.append(read_certificate(tmp_path / jobs / "bistereo-tuples.json").groups)
     assert found[0] == found[1]
+
+
+def test_a_process_that_is_killed_leaves_its_studies_to_this_one(tmp_path: Path, monkeypatch: Any) -> None:
+    recipe = Recipe("bistereo-tuples", SMALL, choose(simulated_gallery(), ["copying"]))
+    campaign, give, given = recipe.campaign(), processes.Helper.give, []
+    plan = Plan(cells=(Cell(FAIR, 0.0, 5),), unchanged=(), requests=1, seconds=1.0)
+    journals = [Journal(tmp_path / f"{name}.jsonl", campaign.opening({})) for name in ("one", "two")]
+
+    def kill(self: processes.Helper, task: processes.Task) -> None:
+        given.append(task)
+        if len(given) == 2:
+            self._process.kill()
+            self._process.join()
+        give(self, task)
+
+    monkeypatch.setattr(processes.Helper, "give", kill)
+    runs = zip(journals, (1, 2), strict=True)
+    alone, shared = ([*conduct(recipe, campaign, journal, plan, jobs)] for journal, jobs in runs)
+    assert len(given) >= 2 and [done.seed for done in shared] == [0, 1, 2, 3, 4]
+    assert [done.numbers for done in shared] == [done.numbers for done in alone]
 
 
 def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:

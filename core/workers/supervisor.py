@@ -1,4 +1,4 @@
-"""`Pool`: the workers of a run. Calls wait here, go to the worker that holds what they share, and outlive no worker.
+"""`Supervisor`: the workers of a run. Calls wait here, go to the worker that holds what they share, and outlive none.
 
 A worker that was killed, halted, hung or out of memory is started again. What it was asked fails with a
 `TransientError`, so that the scheduler asks it again, of whichever worker is free: no other answer is lost.
@@ -54,7 +54,7 @@ LOSSES = 2
 """Workers that a request may be lost with before it is asked alone: it may be what ends them."""
 
 
-class Pool:
+class Supervisor:
     """The workers of one run. They are started by the first call: a run that finds all answers needs none."""
 
     def __init__(

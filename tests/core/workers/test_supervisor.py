@@ -1,4 +1,4 @@
-"""The pool before workers that die, hang, run out of memory or disagree; they live in this process."""
+"""The supervisor before workers that die, hang, run out of memory or disagree; they live in this process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from prejudge.core.contracts.canonical import decode_request, encode, encode_res
 from prejudge.core.contracts.errors import ModelError, PermanentError, TransientError, UsageError
 from prejudge.core.contracts.records import Embed, Embedding
 from prejudge.core.workers import member as members
-from prejudge.core.workers import pool as pools
+from prejudge.core.workers import supervisor as supervisors
 from prejudge.core.workers.engine import Engine, Link
 from prejudge.core.workers.places import Place
-from prejudge.core.workers.pool import Pool
+from prejudge.core.workers.supervisor import Supervisor
 from prejudge.core.workers.wire import Answered, Ask, Beat, Broke, Described, End, Hello, Open, Opened, pack, to_worker
 
 IDENTITY = Identity(adapter="fake", version="1", model="m")
@@ -79,7 +79,7 @@ class FakeLink(Link):
 class FakeEngine(Engine):
     def __init__(self, behave=None, identity=lambda place: IDENTITY):
         self.asked, self.starts, self.identity = [], Counter(), identity
-        self.links, self.versions = {}, lambda place: pools.versions()
+        self.links, self.versions = {}, lambda place: supervisors.versions()
 
         async def calm(link, place, texts):
             await asyncio.sleep(0.005)
@@ -98,19 +98,19 @@ class FakeEngine(Engine):
 @asynccontextmanager
 async def opened(engine, number=2):
     described = {"m": Described(IDENTITY, LIMITS, ABILITIES)}
-    pool = Pool(engine, [Place(one, {}) for one in range(number)], {}, described)
-    await pool.open()
+    supervisor = Supervisor(engine, [Place(one, {}) for one in range(number)], {}, described)
+    await supervisor.open()
     try:
-        pool.bind("m", Services())
-        yield pool
+        supervisor.bind("m", Services())
+        yield supervisor
     finally:
-        await pool.aclose()
+        await supervisor.aclose()
 
 
-async def ask(pool, *texts, shared=None):
+async def ask(supervisor, *texts, shared=None):
     """Ask, and take what a call as a whole met as the scheduler does."""
     try:
-        return await pool.ask("m", [encode(Embed(text=text)) for text in texts], {}, shared or [""] * len(texts))
+        return await supervisor.ask("m", [encode(Embed(text=text)) for text in texts], {}, shared or [""] * len(texts))
     except ModelError as error:
         return [error] * len(texts)
 
@@ -121,16 +121,16 @@ def lengths(answers):
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr(pools, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(pools, "WATCH_SECONDS", 0.02)
+    monkeypatch.setattr(supervisors, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(supervisors, "WATCH_SECONDS", 0.02)
 
 
 def test_a_small_call_uses_all_workers_and_keeps_its_order():
     engine = FakeEngine()
 
     async def work():
-        async with opened(engine, 4) as pool:
-            return await ask(pool, *("x" * size for size in range(1, 11)))
+        async with opened(engine, 4) as supervisor:
+            return await ask(supervisor, *("x" * size for size in range(1, 11)))
 
     assert lengths(asyncio.run(work())) == list(range(1, 11))
     assert sorted(place for place, _ in engine.asked) == [0, 1, 2, 3]
@@ -143,13 +143,15 @@ def test_calls_go_to_the_worker_that_holds_what_they_share_and_idle_ones_steal()
     engine = FakeEngine(slow)
 
     async def work():
-        async with opened(engine) as pool:
-            first = [asyncio.create_task(ask(pool, name, shared=[name])) for name in ("a", "b")]
+        async with opened(engine) as supervisor:
+            first = [asyncio.create_task(ask(supervisor, name, shared=[name])) for name in ("a", "b")]
             await asyncio.gather(*first)
-            mixed = [asyncio.create_task(ask(pool, f"{name}{n}", shared=[name])) for n in range(4) for name in "ba"]
+            mixed = [
+                asyncio.create_task(ask(supervisor, f"{name}{n}", shared=[name])) for n in range(4) for name in "ba"
+            ]
             await asyncio.gather(*mixed)
             held = list(engine.asked)
-            await asyncio.gather(*(ask(pool, f"a{n}", shared=["a"]) for n in range(4, 8)))
+            await asyncio.gather(*(ask(supervisor, f"a{n}", shared=["a"]) for n in range(4, 8)))
             return held
 
     held = asyncio.run(work())
@@ -169,9 +171,9 @@ def test_a_dead_worker_costs_only_its_own_call():
     engine = FakeEngine(behave)
 
     async def work():
-        async with opened(engine) as pool:
-            answers = await ask(pool, "a", "bb", "ccc", "dddd")
-            again = await ask(pool, "a", "bb")
+        async with opened(engine) as supervisor:
+            answers = await ask(supervisor, "a", "bb", "ccc", "dddd")
+            again = await ask(supervisor, "a", "bb")
             return lengths(answers), lengths(again), answers[0].code
 
     answers, again, code = asyncio.run(work())
@@ -188,11 +190,11 @@ def test_a_request_that_ends_every_worker_is_found_and_spares_the_others():
     engine = FakeEngine(behave)
 
     async def work():
-        async with opened(engine, 1) as pool:
-            for _ in range(pools.LOSSES):
-                lost = await ask(pool, "a", "poison", "ccc")
+        async with opened(engine, 1) as supervisor:
+            for _ in range(supervisors.LOSSES):
+                lost = await ask(supervisor, "a", "poison", "ccc")
                 assert lengths(lost) == [TransientError] * 3
-            return lengths(await ask(pool, "a", "poison", "ccc"))
+            return lengths(await ask(supervisor, "a", "poison", "ccc"))
 
     assert asyncio.run(work()) == [1, TransientError, 3]
 
@@ -205,11 +207,11 @@ def test_out_of_memory_is_tried_on_a_fresh_worker_and_alone(name):
     engine = FakeEngine(behave)
 
     async def work():
-        async with opened(engine, 1) as pool:
+        async with opened(engine, 1) as supervisor:
             with pytest.raises(MemoryError):
-                await ask(pool, "a", "huge")
-            found = [(await ask(pool, "huge"))[0] for _ in range(pools.LOSSES)]
-            return found, lengths(await ask(pool, "a"))
+                await ask(supervisor, "a", "huge")
+            found = [(await ask(supervisor, "huge"))[0] for _ in range(supervisors.LOSSES)]
+            return found, lengths(await ask(supervisor, "a"))
 
     found, after = asyncio.run(work())
     assert [type(one) for one in found] == [TransientError, PermanentError] and after == [1]
@@ -232,8 +234,8 @@ def test_a_worker_that_is_halted_or_hangs_is_ended(monkeypatch, constant):
     engine = FakeEngine(behave)
 
     async def work():
-        async with opened(engine, 1) as pool:
-            return (await ask(pool, "a"))[0], lengths(await ask(pool, "a"))
+        async with opened(engine, 1) as supervisor:
+            return (await ask(supervisor, "a"))[0], lengths(await ask(supervisor, "a"))
 
     error, after = asyncio.run(work())
     assert isinstance(error, TransientError) and error.code == "worker.lost" and after == [1]
@@ -251,8 +253,8 @@ def test_a_worker_that_sends_what_cannot_be_read_is_started_again(said):
     engine = FakeEngine(behave)
 
     async def work():
-        async with opened(engine, 1) as pool:
-            return (await ask(pool, "a"))[0], lengths(await ask(pool, "a"))
+        async with opened(engine, 1) as supervisor:
+            return (await ask(supervisor, "a"))[0], lengths(await ask(supervisor, "a"))
 
     error, after = asyncio.run(work())
     assert isinstance(error, TransientError) and after == [1] and engine.starts[0] == 2
@@ -276,7 +278,7 @@ def test_workers_that_differ_are_refused_before_anything_is_asked():
     ids=lambda one: next(iter(one)),
 )
 def test_a_machine_with_other_versions_is_refused_before_anything_is_asked(theirs):
-    engine, here = FakeEngine(), pools.versions()
+    engine, here = FakeEngine(), supervisors.versions()
     there = {name: version for name, version in (here | theirs).items() if version is not None}
     engine.versions = lambda place: there if place else here
 
@@ -297,9 +299,9 @@ def test_a_call_that_nobody_waits_for_is_not_sent():
     engine = FakeEngine(slow)
 
     async def work():
-        async with opened(engine, 1) as pool:
-            first = asyncio.create_task(ask(pool, "a"))
-            second = asyncio.create_task(ask(pool, "b"))
+        async with opened(engine, 1) as supervisor:
+            first = asyncio.create_task(ask(supervisor, "a"))
+            second = asyncio.create_task(ask(supervisor, "b"))
             await asyncio.sleep(0.01)
             second.cancel()
             await first

@@ -1,6 +1,7 @@
-"""Processes that share tasks with this one; whatever becomes of them, the results are those of this process alone.
+"""`ProcessPool`: processes that share tasks with this one; whatever becomes of them, the results are those of this one.
 
-They are started anew: a forked process would inherit the locks of the threads of this one.
+They are started anew: a forked process would inherit the locks of the threads of this one. One that is killed leaves
+its tasks to this process, and Ctrl-C reaches this process alone, which ends them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from ..contracts.errors import StoreError
+from .errors import PrejudgeError
 
 LOG = logging.getLogger(__name__)
-EACH = 50_000
-"""Exchanges for which one more process is worth the second that its start takes."""
 AHEAD = 2
 """Tasks that a process is given at once, so that it does not wait for the next."""
 KEPT = 4
@@ -88,11 +87,12 @@ class Helper:
         self._process.join()
 
 
-class Team:
+class ProcessPool:
     """This process and its helpers."""
 
-    def __init__(self, helpers: Iterable[Helper] = ()) -> None:
-        self._helpers = list(helpers)
+    def __init__(self, helpers: Iterable[Helper] = (), opened: tuple[Any, ...] = ()) -> None:
+        """Take the helpers, and the values that come before those of each task which this process does."""
+        self._helpers, self._opened = list(helpers), opened
 
     def map(self, work: Callable[..., R], tasks: Iterable[tuple[Any, ...]], kept: int = KEPT) -> Iterator[R]:
         """Yield what `work` returns for the values of each task, in the order of the tasks.
@@ -126,7 +126,7 @@ class Team:
                 return
 
     def _call(self, work: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-        return work(*values)
+        return work(*self._opened, *values)
 
     def _do(self, task: Task) -> None:
         try:
@@ -162,19 +162,18 @@ class Team:
 
 
 @contextmanager
-def helping(processes: int, exchanges: int, opened: Callable[..., Opened], *given: Any) -> Iterator[list[Helper]]:
+def start_helpers(count: int, opened: Callable[..., Opened], *values: Any) -> Iterator[list[Helper]]:
     """Yield helpers, but for those that could not open what they need; they end with the block.
 
     Args:
-        processes: how many there may be, this one among them.
-        exchanges: how many there are to read, for which fewer processes may do.
+        count: how many; none if it is below 1.
         opened: what each opens; a function of a module.
-        given: its values.
+        values: its arguments.
     """
     helpers = list[Helper]()
     try:
-        while len(helpers) + 1 < min(processes, exchanges // EACH):
-            helpers.append(Helper(opened, *given))
+        for _ in range(count):
+            helpers.append(Helper(opened, *values))
         yield [helper for helper in helpers if helper.answers()]
     finally:
         for helper in helpers:
@@ -200,7 +199,7 @@ def _serve(pipe: Connection, opened: Callable[..., Opened], given: tuple[Any, ..
     tasks, results = SimpleQueue[Any](), SimpleQueue[Any]()
     Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
     Thread(target=_send, args=(pipe, results), daemon=True).start()
-    with suppress(OSError, StoreError), opened(*given) as before:
+    with suppress(OSError, PrejudgeError), opened(*given) as before:
         results.put((True, None))
         while (task := tasks.get()) is not None:
             work, values = task
