@@ -24,6 +24,20 @@ SHOWN = 5
 """Estimates that an error names."""
 
 
+class Home(msgspec.Struct, frozen=True):
+    """Where the units of an estimate say their level of a facet."""
+
+    column: str
+    """A column of `Metric.units`."""
+    levels: Mapping[str, str] | None = None
+    """The level by the column's value; None: the value is the level."""
+
+    def of(self, units: pl.DataFrame) -> pl.Series:
+        """Return the level of each unit."""
+        values = units[self.column].cast(pl.String)
+        return values if self.levels is None else values.replace_strict(self.levels, default=None)
+
+
 class Followed(msgspec.Struct, frozen=True):
     """An estimate by the design: what its means are of."""
 
@@ -31,8 +45,8 @@ class Followed(msgspec.Struct, frozen=True):
     """The metric that gives it."""
     estimate: Estimate
     """As it is before an answer, with its neutral value."""
-    home: str
-    """The column of `Metric.units` that names the level of the facet."""
+    home: Home
+    """Where its units say their level of the facet."""
     sides: Literal["one", "within", "apart"]
     """One mean; a difference within each level; or a difference between levels."""
     least: float
@@ -125,7 +139,8 @@ def course_of(
     assert frame is not None
     parts: dict[Key, tuple[str, pl.DataFrame]] = {}
     blank: dict[Key, Estimate] = {}
-    ways, there = dict[str, None](), dict[str, None]()
+    declared = () if varied is None else varied.facets()
+    ways, there = dict.fromkeys(facet.name for facet in declared), dict[str, None]()
     for name, (metric, options) in metrics.items():
         made = metric.compute(frame, options)
         there |= dict.fromkeys(f"{e.metric} (by {', '.join(e.group) or 'nothing'})" for e in made)
@@ -148,7 +163,8 @@ def course_of(
             f"{chosen!r} has {counted(len(levels), 'level')}, and a run may end after each. Name a factor with more.",
             code="anytime.unit",
         )
-    followed = {key: _followed(blank[key], name, part, set(levels)) for key, (name, part) in parts.items()}
+    homes = {key: _home(part, frame, chosen) for key, (_, part) in parts.items()}
+    followed = {key: _followed(blank[key], name, part, homes[key]) for key, (name, part) in parts.items()}
     return Course(chosen, chosen in ways, tuple(levels), counts, followed)
 
 
@@ -190,11 +206,26 @@ def _declared(options: Any, parts: Any) -> Iterator[str]:
         yield from (name.removeprefix(FACET) for name in facet_columns(part))
 
 
-def _home(part: pl.DataFrame, levels: set[str]) -> str | None:
-    """Return the column of units that names levels of a facet."""
-    for name in (*reversed(facet_columns(part)), "unit"):
-        if (there := set(part[name].cast(pl.String))) and there <= levels:
-            return name
+def _home(part: pl.DataFrame, frame: pl.DataFrame, facet: str) -> Home | None:
+    """Return where units say their level of a facet: in a column of levels, or in one whose trials all have the same.
+
+    Args:
+        part: the units of an estimate.
+        frame: the trials with their factors.
+        facet: a factor of the trials.
+    """
+    levels = set(frame[facet].cast(pl.String).drop_nulls())
+    columns = [name for name in (*reversed(facet_columns(part)), "unit") if not part[name].is_empty()]
+    for name in columns:
+        if set(part[name].cast(pl.String)) <= levels:
+            return Home(name)
+    for name in columns:
+        values = set(part[name].cast(pl.String))
+        for factor in (other for other in frame.columns if other != facet and frame[other].dtype == pl.String):
+            if values <= set(frame[factor]):
+                pairs = frame.select(factor, pl.col(facet).cast(pl.String)).unique().drop_nulls()
+                if pairs[factor].n_unique() == pairs.height:
+                    return Home(name, dict(pairs.iter_rows()))
     return None
 
 
@@ -202,9 +233,8 @@ def _facet(
     frame: pl.DataFrame, factors: Sequence[str], ways: Mapping[str, None], parts: Sequence[pl.DataFrame], asked: str
 ) -> str:
     """Return the factor whose levels are the units."""
-    levels = {name: set(frame[name].cast(pl.String).drop_nulls()) for name in factors}
-    fit = [name for name in factors if all(_home(part, levels[name]) is not None for part in parts)]
-    best = sorted(fit, key=lambda name: (name not in ways, -len(levels[name])))
+    fit = [name for name in factors if all(_home(part, frame, name) is not None for part in parts)]
+    best = sorted(fit, key=lambda name: (name not in ways, -frame[name].n_unique()))
     if asked and asked not in best:
         raise UnknownNameError("unit", asked, best, code="anytime.unit")
     if not best:
@@ -216,10 +246,9 @@ def _facet(
     return asked or best[0]
 
 
-def _followed(estimate: Estimate, metric: str, part: pl.DataFrame, levels: set[str]) -> Followed:
-    home = _home(part, levels)
+def _followed(estimate: Estimate, metric: str, part: pl.DataFrame, home: Home | None) -> Followed:
     assert home is not None
-    order = {level: place for place, level in enumerate(sorted(set(part[home].cast(pl.String))))}
+    order = {level: place for place, level in enumerate(sorted(set(home.of(part))))}
     signs = part["sign"].n_unique()
     counts = _sums(part.with_columns(pl.lit(0.0).alias("value"), pl.lit("ok").alias("status")), home, order)[1]
     both = bool(signs > 1 and (counts > 0).all(axis=0).mean() >= 0.5)  # half of the levels
@@ -245,10 +274,10 @@ def _weights(counts: Array) -> Array:
     return weights
 
 
-def _sums(part: pl.DataFrame, home: str, order: Mapping[str, int]) -> tuple[Array, Array]:
+def _sums(part: pl.DataFrame, home: Home, order: Mapping[str, int]) -> tuple[Array, Array]:
     """Return sums and counts of answers, shape (2, levels): the side that is added, and the one that is subtracted."""
     known = part.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
-    known = known.with_columns(pl.col(home).cast(pl.String).replace_strict(order, default=None).alias(LEVEL))
+    known = known.with_columns(home.of(known).replace_strict(order, default=None).alias(LEVEL))
     found = known.drop_nulls(LEVEL).group_by(LEVEL, "sign").agg(pl.col("value").sum().alias("sum"), pl.len())
     sums, counts = np.zeros((2, len(order))), np.zeros((2, len(order)))
     side = (found["sign"] < 0).cast(pl.Int64).to_numpy()

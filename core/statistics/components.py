@@ -199,9 +199,12 @@ def _together(single: Array, by_facet: Sequence[Array]) -> Array:
     if len(by_facet) == 1:
         return np.stack([np.zeros_like(single), by_facet[0]])
     total, again = sum(by_facet, np.zeros_like(single)), len(by_facet) - 1
-    found = np.maximum(total - again * single, np.maximum.reduce(list(by_facet)))
-    single = (total - found) / again
-    return np.stack([single, *(own - single for own in by_facet)])
+    variance = np.maximum(total - again * single, np.maximum.reduce(list(by_facet)))
+    # What single answers add is in what each facet adds, and no more than the least of these.
+    single = np.minimum((total - variance) / again, np.minimum.reduce(list(by_facet)))
+    parts = np.stack([single, *(part - single for part in by_facet)])
+    total = parts.sum(axis=0)
+    return parts * np.divide(variance, total, out=np.ones_like(total), where=total > 0)
 
 
 def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]:

@@ -174,7 +174,7 @@ def _planned() -> Iterator[tuple[str, str, Any]]:
         power_designs.Design(clusters=12, size=5, icc=0.1, groups=2),
         power_designs.RankDesign(clusters=20),
         power_designs.RankDesign(clusters=20, groups=2),
-        power_designs.CrossedDesign(rows=8, columns=10, row_icc=0.2, column_icc=0.1),
+        power_designs.CrossedDesign(levels=(8, 10), shares=(0.2, 0.1)),
     )
     for design in designs:
         yield "power", str(design), (power.power(0.4, design), power.minimum_detectable_effect(design))
@@ -184,7 +184,7 @@ def _planned() -> Iterator[tuple[str, str, Any]]:
     yield "pilot", "sprays", power.pilot(values, spray)
     sides = np.zeros(len(values), dtype=np.int64)
     yield "pilot", "crossed", power.crossed_pilot(values, spray, place, sides)
-    crossing = components.Crossing(sides=sides, columns=place, rows=spray)
+    crossing = components.Crossing(sides=sides, facets=(spray, place))
     yield "forecast", "sprays", components.forecast(values, crossing, crossing, (0.5, 0.9))
 
 

@@ -31,7 +31,9 @@ def test_run_is_of_the_whole_study_where_every_trial_of_it_is_recorded(planned, 
     catalogue = SimpleNamespace(whole=lambda study: study, instrument=lambda _: instrument)
     record = SimpleNamespace(planned=recorded)
     manifest = SimpleNamespace(stages={"main": record})
-    scores = SimpleNamespace(made="study", stages=[stage], recorded=lambda _: recorded, manifest=manifest)
+    scores = SimpleNamespace(
+        made=SimpleNamespace(limit=None), stages=[stage], recorded=lambda _: recorded, manifest=manifest
+    )
     found = whole_study(catalogue, scores)
     assert (found is not None) is is_part
     if is_part:

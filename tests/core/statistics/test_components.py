@@ -188,7 +188,7 @@ def test_error_is_that_of_estimates_of_the_variance():
 @pytest.mark.parametrize("answers", [5, 12])
 def test_error_of_independent_answers_is_that_of_their_variance(answers):
     """One answer of each cluster: nothing is known but how much answers vary, the less the fewer there are."""
-    pilot, design = (Crossing(sides=np.zeros(n, int), columns=np.arange(n), rows=None) for n in (answers, 20 * answers))
+    pilot, design = (Crossing(sides=np.zeros(n, int), facets=(np.arange(n),)) for n in (answers, 20 * answers))
     variances = np.random.default_rng(9).normal(size=(20_000, answers)).var(axis=1, ddof=1)
     assert error_of(pilot, design) == pytest.approx(variances.std(), rel=0.05)
 
