@@ -204,7 +204,8 @@ def _together(single: Array, by_facet: Sequence[Array]) -> Array:
     single = np.minimum((total - variance) / again, np.minimum.reduce(list(by_facet)))
     parts = np.stack([single, *(part - single for part in by_facet)])
     total = parts.sum(axis=0)
-    return parts * np.divide(variance, total, out=np.ones_like(total), where=total > 0)
+    scaled: Array = parts * np.divide(variance, total, out=np.ones_like(total), where=total > 0)
+    return scaled
 
 
 def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]:

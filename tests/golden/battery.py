@@ -183,7 +183,7 @@ def _planned() -> Iterator[tuple[str, str, Any]]:
     spray, place = (frame[name].rank("dense").to_numpy().astype(np.int64) - 1 for name in (FEW, MANY))
     yield "pilot", "sprays", power.pilot(values, spray)
     sides = np.zeros(len(values), dtype=np.int64)
-    yield "pilot", "crossed", power.crossed_pilot(values, spray, place, sides)
+    yield "pilot", "crossed", power.crossed_pilot(values, [spray, place], sides)
     crossing = components.Crossing(sides=sides, facets=(spray, place))
     yield "forecast", "sprays", components.forecast(values, crossing, crossing, (0.5, 0.9))
 
