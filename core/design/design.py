@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -276,16 +276,23 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
         for codes in zip(*chunk.codes.values(), strict=True):
             yield Cell(self._columns, self.vocabulary, dict(zip(names, codes, strict=True)))
 
-    def trials(self, request: Callable[[Cell], AnyRequest], rows: Rows | None = None) -> Iterator[Trial]:
+    def trials(
+        self,
+        request: Callable[[Cell], AnyRequest],
+        rows: Rows | None = None,
+        further: Callable[[Cell], Mapping[str, Scalar]] | None = None,
+    ) -> Iterator[Trial]:
         """Yield the trials in order, lazily: a request is made when its trial is yielded.
 
         Args:
             request: Makes the request of a cell.
             rows: Trials to yield, such as those of a sample; None: all.
+            further: Makes further factors of a cell, such as its texts, or other values of the declared ones.
         """
         names = tuple(self.trial_columns)
         for chunk in chunks(self.grid, rows, self.size):
             ids = self._columns.formatted(chunk, self._id)
             values = zip(*(self._columns.named(chunk, name) for name in names), strict=True)
             for key, row, cell in zip(ids, values, self._cells(chunk), strict=True):
-                yield Trial(str(key), dict(zip(names, row, strict=True)), request(cell))
+                factors = dict(zip(names, row, strict=True))
+                yield Trial(str(key), factors if further is None else {**factors, **further(cell)}, request(cell))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..contracts.probe import LargeStage, Trial
-from ..contracts.records import AnyRequest
+from ..contracts.records import AnyRequest, Scalar
 from .cells import Cell
 from .design import Design, Rows
 
@@ -43,6 +43,10 @@ class DesignedStage(LargeStage):
     def request(self, cell: Cell) -> AnyRequest:
         """Return the request of a cell."""
 
+    def further(self, cell: Cell) -> Mapping[str, Scalar]:
+        """Return factors that the design does not declare, such as texts, or other values of those that it does."""
+        return {}
+
     @property
     def rows(self) -> Rows | None:
         """Return the trials of the design that are asked, by place; None: all."""
@@ -50,7 +54,8 @@ class DesignedStage(LargeStage):
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials of the design, lazily."""
-        return self.design.trials(self.request, self.rows)
+        computed = type(self).further is not DesignedStage.further
+        return self.design.trials(self.request, self.rows, self.further if computed else None)
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the trials, without making any."""

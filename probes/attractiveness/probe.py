@@ -193,13 +193,10 @@ class AskedStage(DesignedStage):
         for trial in self.design.trials(lambda cell: self._ask(cell, Image("0" * 64)), about):
             yield trial, images
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the questions, grouped by image, with people's ratings of the image that belong to the scenario."""
-        for trial in super().trials(earlier):
-            if (rating := trial.factors["human"]) is not None:
-                image = str(trial.factors["face"]), str(trial.factors["variant"])
-                trial.factors["human"] = self._ratings.get(image, {}).get(str(rating))
-            yield trial
+    def further(self, cell: Cell) -> Mapping[str, Scalar]:
+        """Return people's ratings of the image that belong to the scenario."""
+        ratings = self._ratings.get((cell.text("face"), cell.text("variant")), {})
+        return {"human": ratings.get(cell.text("scenario.rating"))}
 
     def request(self, cell: Cell) -> AnyRequest:
         """Return the question about an image."""

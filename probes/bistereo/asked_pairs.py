@@ -7,12 +7,11 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import msgspec
-import numpy as np
 
 from ...core.contracts import Counting
 from ...core.contracts.errors import UnknownNameError
 from ...core.design import Cell, Design, DesignedStage, Rows, Worded
-from ..shared.sentence_pairs import Pair, draw_places
+from ..shared.sentence_pairs import Pair, draw_rows
 from .attributes import is_asked
 from .own_pairs import own_design, read_pairs
 from .pairs_design import CELL, FACTORS, SIDES, Selection, pairs_design, sentence
@@ -62,7 +61,7 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
             return None
         if self._listed is None:
             return _drawn_generated(_checked(self.selection, self.everything), self.per_cell, self.seed)
-        return _drawn(self.design, self.per_cell, self.seed)
+        return draw_rows(self.design, CELL, self.per_cell, self.seed)
 
     def sentence(self, cell: Cell) -> Worded:
         """Return the sentence of a cell, with the places of the words in which its pair differs."""
@@ -75,16 +74,7 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
 @lru_cache(maxsize=4)
 def _drawn_generated(selection: Selection, per_cell: int, seed: int) -> Rows:
     """Sample the generated pairs. Cached, because a run counts, asks and scores them."""
-    return _drawn(pairs_design(selection), per_cell, seed)
-
-
-def _drawn(design: Design, per_cell: int, seed: int) -> Rows:
-    """Sample pairs, spread over templates."""
-    first = np.unique(design.units, return_index=True)[1]
-    cells = zip(*(design.column(name, first) for name in CELL), strict=True)
-    rows = zip(cells, *(design.column(name, first) for name in ("template", "pair")), strict=True)
-    places = draw_places(rows, per_cell, seed)
-    return np.flatnonzero(np.isin(design.units, list(places)))
+    return draw_rows(pairs_design(selection), CELL, per_cell, seed)
 
 
 def _checked(selection: Selection, design: Design) -> Selection:

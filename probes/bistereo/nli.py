@@ -5,32 +5,27 @@ The correct answer is always `neutral`: looks and behaviour do not imply a skin 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ...core.contracts import (
     Counting,
     Follows,
-    LargeStage,
     Options,
     Probe,
     Stage,
     StageRules,
-    Trial,
     Unreadable,
     harmless,
 )
 from ...core.contracts.errors import UnknownNameError, UsageError
-from ...core.contracts.records import AnyResponse, Classify, Generate, Likelihood, Request, Scalar
-from ..shared.sentence_pairs import Pair, sample_cells
+from ...core.contracts.records import AnyRequest, AnyResponse, Classify, Generate, Likelihood, Request, Scalar
+from ...core.design import Cell, Design, DesignedStage, Rows
+from ..shared.sentence_pairs import draw_rows
 from .attributes import Attributes
 from .nli_asking import OUTCOMES, AskingOptions, ask, read
-from .nli_design import CELL, FACTORS, Words, generate, load_design
-from .terms import SKINS
-
-if TYPE_CHECKING:
-    import polars as pl
+from .nli_design import CELL, FACTORS, Selection, nli_design, texts
 
 
 class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
@@ -52,7 +47,7 @@ class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Seed of `per_cell`."""
 
 
-class NLIStage(LargeStage):
+class NLIStage(DesignedStage):
     """All pairs; the fair and the dark skin tone of a pair are adjacent."""
 
     name: ClassVar[str] = "pairs"
@@ -64,28 +59,24 @@ class NLIStage(LargeStage):
     def __init__(self, options: BIStereoNLIOptions) -> None:
         self._options = options
 
+    @property
+    def design(self) -> Design:
+        """Return the design of the pairs."""
+        return nli_design(_selection(self._options))
+
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """Return the pairs of both skin tones, in order."""
-        design, chosen = load_design(), self._options
-        genders = [name for name in design.nouns if not chosen.genders or name in chosen.genders]
-        categories = [c.name for c in design.categories if not chosen.categories or c.name in chosen.categories]
-        words = Words(chosen.attributes, chosen.beautiful)
-        found = list(generate(design, genders, categories, words))
-        return found if chosen.per_cell is None else sample_cells(found, CELL, chosen.per_cell, chosen.seed)
+    def rows(self) -> Rows | None:
+        """Return the drawn sample; None: all."""
+        chosen = self._options
+        return None if chosen.per_cell is None else draw_rows(self.design, CELL, chosen.per_cell, chosen.seed)
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield two trials per pair of skin tones."""
-        for pair in self.pairs:
-            for side, text in zip(SKINS, pair.texts, strict=True):
-                premise, hypothesis = text.split("\n")
-                factors: dict[str, Scalar] = {"pair": pair.id, "skin": side, **pair.factors}
-                told: dict[str, Scalar] = {"premise": premise, "hypothesis": hypothesis}
-                yield Trial(f"{pair.id}/{side}", factors | told, ask(premise, hypothesis, self._options))
+    def request(self, cell: Cell) -> AnyRequest:
+        """Return the question about premise and hypothesis."""
+        return ask(*texts(cell), self._options)
 
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count two trials per pair of skin tones."""
-        return len(SKINS) * len(self.pairs)
+    def further(self, cell: Cell) -> Mapping[str, Scalar]:
+        """Return the premise and the hypothesis."""
+        return dict(zip(("premise", "hypothesis"), texts(cell), strict=True))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the label, and its probability if there is one."""
@@ -132,10 +123,17 @@ class BIStereoNLI(Probe):
                 f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all pairs.",
                 code="options.value",
             )
-        design = load_design()
-        known = {"gender": list(design.nouns), "category": [c.name for c in design.categories]}
-        for (what, names), asked in zip(known.items(), (options.genders, options.categories), strict=True):
+        whole = nli_design(Selection())
+        for what, asked in (("gender", options.genders), ("category", options.categories)):
             for name in asked:
-                if name not in names:
+                if name not in (names := [str(level) for level in whole.levels(what)]):
                     raise UnknownNameError(what, name, names)
         return [STAGES[options.asking](options)]
+
+    def design(self, options: BIStereoNLIOptions) -> Design:
+        """Return the declared design of the pairs."""
+        return nli_design(_selection(options))
+
+
+def _selection(options: BIStereoNLIOptions) -> Selection:
+    return Selection(options.genders, options.categories, options.attributes, options.beautiful)

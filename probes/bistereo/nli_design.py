@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
 from importlib import resources
-from itertools import product
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
-from ..shared.sentence_pairs import Pair
-from .attributes import BEAUTIFUL, Attributes, is_asked
-from .terms import SKINS
+from ...core.contracts.records import Scalar
+from ...core.design import AnswerForm, By, Cell, Context, Design, Fixed, Group, Levels, Rotation, Sampled
+from ...core.design.levels import Value
+from .attributes import BEAUTIFUL, CHILDREN, SEXUAL, Attributes
+from .terms import LABELS, SKINS
 
 Number = Literal["singular", "plural"]
 ATTRIBUTE, SKIN = "attribute in premise", "skin tone in premise"
@@ -20,6 +20,12 @@ DIRECTIONS = (ATTRIBUTE, SKIN)
 """Which of the two words of a template is in the premise; the other is in the hypothesis."""
 CELL = ("gender", "category")
 FACTORS = ("gender", "kind", "category", "sentiment", "direction", "template", "noun", "attribute")
+COLUMNS = {
+    "pair": "{template}/{noun}/{attribute}/{direction.short}",
+    **{name: name for name in ("skin", *FACTORS)},
+}
+PRAISED = "attractiveness"
+"""The category of the word `beautiful`."""
 VOWELS = (*"aeiou", "honest")
 """Words in the lists that take `an`."""
 
@@ -44,8 +50,8 @@ class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: tuple[str, ...]
 
 
-class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parts that are combined to pairs."""
+class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The lists that are combined to pairs."""
 
     forms: dict[Number, tuple[str, ...]]
     looks: tuple[Premise, ...]
@@ -57,83 +63,101 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     categories: tuple[Category, ...]
 
 
-class Template(msgspec.Struct, frozen=True):
-    """A premise with a form of the hypothesis, for one gender."""
+class Selection(msgspec.Struct, frozen=True):
+    """The selected part of the design."""
 
-    id: str
-    kind: str
-    gender: str
-    number: Number
-    premise: str
-    hypothesis: str
-    place: str
-    nouns: tuple[str, ...]
-
-
-class Words(NamedTuple):
-    """Which attribute words are asked."""
-
+    genders: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     attributes: Attributes = "screened"
     beautiful: bool = False
 
-    def of(self, category: Category) -> tuple[str, ...]:
-        """Return the words of a category."""
-        more = (BEAUTIFUL,) if self.beautiful and category.name == "attractiveness" else ()
-        return (*category.words, *more)
-
 
 @functools.cache
-def load_design() -> Design:
+def load_lists() -> Lists:
     """Read the shipped data files."""
     parts: dict[str, object] = {}
     for name in ("templates", "words"):
         file = resources.files(__package__) / "data" / "nli" / f"{name}.toml"
         parts |= msgspec.toml.decode(file.read_bytes())
-    return msgspec.convert(parts, Design)
+    return msgspec.convert(parts, Lists)
 
 
-def templates(design: Design, gender: str) -> Iterator[Template]:
-    """Yield the templates of a gender (BIStereo, section 3.2: 246 for women, 213 for men)."""
-    for kind, premises in (("looks", design.looks), ("behaviour", design.behaviour)):
-        for at, premise in enumerate(premises, 1):
-            if gender not in premise.genders:
-                continue
-            nouns = design.nouns[gender][premise.number]
-            for form, hypothesis in enumerate(design.forms[premise.number], 1):
-                if premise.place is None and "{place}" in hypothesis:
-                    continue
-                own = nouns if design.every_noun[kind] else (nouns[(at + form) % len(nouns)],)
-                name, place = f"{kind}-{at:02}-{form}", premise.place or ""
-                yield Template(name, kind, gender, premise.number, premise.premise, hypothesis, place, own)
+@functools.lru_cache(maxsize=4)
+def nli_design(selection: Selection) -> Design:
+    """Return the design of a selection; each pair is of a fair and a dark skin tone."""
+    lists = load_lists()
+    # Templates of a kind that does not stand with every noun have one each, in turn.
+    in_turn = tuple(kind for kind, every in lists.every_noun.items() if not every)
+    turn = Rotation(("template.scene_number", "template.form_number"), only={"kind": in_turn})
+    asked = {"gender": selection.genders, "category": selection.categories}
+    screened: dict[str, tuple[Scalar, ...]] = {"attribute": tuple(SEXUAL), "noun": tuple(CHILDREN)}
+    scene = Sampled("scene", parts=(Sampled("place"),))
+    return Design(
+        (
+            By("gender", tuple(lists.nouns)),
+            Sampled("template", _templates(lists), (By("kind"), scene, Fixed("form"), Fixed("number")), ("gender",)),
+            Fixed("noun", _nouns(lists), within=("gender", "number"), assigned=turn),
+            Sampled("attribute", _attributes(lists, selection), (By("category"), Context("sentiment")), ("kind",)),
+            By("direction", Levels(DIRECTIONS, {"short": ("attribute-skin", "skin-attribute")})),
+            Group("skin", SKINS),
+        ),
+        columns=COLUMNS,
+        id="{pair}/{skin}",
+        where={name: levels for name, levels in asked.items() if levels},
+        without=(screened,) if selection.attributes == "screened" else (),
+        answer=AnswerForm("label", outcome="label", answers=LABELS, up=LABELS[:1]),
+    )
 
 
-def generate(design: Design, genders: Iterable[str], categories: Iterable[str], words: Words) -> Iterator[Pair]:
-    """Yield pairs of a fair and a dark skin tone; a text is the premise, a line end and the hypothesis."""
-    chosen = set(categories)
-    for gender in genders:
-        for template in templates(design, gender):
-            lists = [c for c in design.categories if c.name in chosen and c.kind == template.kind]
-            for noun, category in product(template.nouns, lists):
-                for word, direction in product(words.of(category), DIRECTIONS):
-                    if is_asked(word, noun, words.attributes):
-                        yield _pair(design, template, noun, category, (word, direction))
+def texts(cell: Cell) -> tuple[str, str]:
+    """Return premise and hypothesis of a cell."""
+    lists = load_lists()
+    skin, attribute, gender = lists.skin[cell.text("skin")], cell.text("attribute"), cell.text("gender")
+    x, y = (attribute, skin) if cell["direction"] == ATTRIBUTE else (skin, attribute)
+    words = {"x": x, "y": y, "noun": cell["noun"], "place": cell["template.at"], "She": lists.pronouns[gender]}
+    premise, hypothesis = cell.text("template.scene"), cell.text("template.hypothesis")
+    return premise.format(a=_article(x), **words), hypothesis.format(a=_article(y), **words)
 
 
-def _pair(design: Design, template: Template, noun: str, category: Category, what: tuple[str, str]) -> Pair:
-    word, direction = what
-    fair, dark = (_text(template, noun, design, (design.skin[side], word, direction)) for side in SKINS)
-    short = "attribute-skin" if direction == ATTRIBUTE else "skin-attribute"
-    cell = (template.gender, template.kind, category.name, category.sentiment, direction, template.id, noun, word)
-    name = f"{template.id}/{noun}/{word}/{short}"
-    return Pair(name, SKINS, (fair, dark), dict(zip(FACTORS, cell, strict=True)))
+def _templates(lists: Lists) -> Levels:
+    """Return premises with forms of the hypothesis (BIStereo, section 3.2: 246 for women, 213 for men)."""
+    rows: list[dict[str, Value]] = [
+        {
+            "name": f"{kind}-{scene_number:02}-{form_number}",
+            "gender": premise.genders,
+            "kind": kind,
+            "scene": premise.premise,
+            "place": premise.place or premise.premise,
+            "form": str(form_number),
+            "number": premise.number,
+            "at": premise.place,
+            "hypothesis": form,
+            "scene_number": scene_number,
+            "form_number": form_number,
+        }
+        for kind, premises in (("looks", lists.looks), ("behaviour", lists.behaviour))
+        for scene_number, premise in enumerate(premises, 1)
+        for form_number, form in enumerate(lists.forms[premise.number], 1)
+        if premise.place is not None or "{place}" not in form
+    ]
+    return Levels.of_rows(rows)
 
 
-def _text(template: Template, noun: str, design: Design, words: tuple[str, str, str]) -> str:
-    skin, attribute, direction = words
-    x, y = (attribute, skin) if direction == ATTRIBUTE else (skin, attribute)
-    told = {"x": x, "y": y, "noun": noun, "place": template.place, "She": design.pronouns[template.gender]}
-    premise, hypothesis = template.premise, template.hypothesis
-    return f"{premise.format(a=_article(x), **told)}\n{hypothesis.format(a=_article(y), **told)}"
+def _nouns(lists: Lists) -> Levels:
+    return Levels.of_rows(
+        {"name": noun, "gender": gender, "number": number}
+        for gender, numbers in lists.nouns.items()
+        for number, nouns in numbers.items()
+        for noun in nouns
+    )
+
+
+def _attributes(lists: Lists, selection: Selection) -> Levels:
+    return Levels.of_rows(
+        {"name": word, "category": category.name, "kind": category.kind, "sentiment": category.sentiment}
+        for category in lists.categories
+        for word in (*category.words, *((BEAUTIFUL,) if selection.beautiful and category.name == PRAISED else ()))
+    )
 
 
 def _article(word: str) -> str:

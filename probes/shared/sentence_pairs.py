@@ -16,11 +16,13 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from ...core.contracts import Counting, LargeStage, Options, Trial, Unreadable
 from ...core.contracts.csv import Row
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
+from ...core.design import Design, Rows
 
 if TYPE_CHECKING:
     from ...core.contracts.records import Request
@@ -111,22 +113,22 @@ def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
         yield Trial(f"{pair.id}/{side}", {"pair": pair.id, "side": side, **pair.factors}, request)
 
 
-def sample_cells(pairs: Iterable[Pair], cell: tuple[str, ...], limit: int, seed: int) -> list[Pair]:
-    """Draw at most `limit` pairs per cell, spread over templates; see `draw_places`.
+def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int) -> Rows:
+    """Draw at most `limit` pairs per cell of a design of pairs, spread over templates; see `draw_places`.
 
     Args:
-        pairs: Pairs whose factors have `template` and the names in `cell`.
-        cell: Factors that define a cell.
+        design: A design with the columns `template` and `pair`.
+        cell: Factors or parts that define a cell.
         limit: Pairs per cell.
         seed: Seed of the sample.
 
     Returns:
-        The sampled pairs, in their original order.
+        The trials of the drawn pairs, by place.
     """
-    pairs = list(pairs)
-    rows = (([pair.factors[name] for name in cell], pair.factors["template"], pair.id) for pair in pairs)
-    places = draw_places(rows, limit, seed)
-    return [pair for place, pair in enumerate(pairs) if place in places]
+    first = np.unique(design.units, return_index=True)[1]
+    cells = zip(*(design.column(name, first) for name in cell), strict=True)
+    rows = zip(cells, *(design.column(name, first) for name in ("template", "pair")), strict=True)
+    return np.flatnonzero(np.isin(design.units, list(draw_places(rows, limit, seed))))
 
 
 def draw_places(rows: Iterable[tuple[Sequence[object], object, object]], limit: int, seed: int) -> set[int]:

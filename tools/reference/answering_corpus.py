@@ -89,7 +89,7 @@ def valences() -> Mapping[str, int]:
     for one in listed_tuples():
         if one.standing in STANDINGS:
             found[one.descriptor] = STANDINGS[one.standing]
-    for category in nli_design.load_design().categories:
+    for category in nli_design.load_lists().categories:
         found |= dict.fromkeys(category.words, 1 if category.sentiment == "positive" else -1)
     return found | dict.fromkeys(HIGH, 1) | dict.fromkeys(LOW, -1) | {"fair-skinned": 1, "dark-skinned": -1}
 
@@ -187,11 +187,13 @@ _ASKED = AskingOptions(asking="likelihood")
 @cache
 def _inferences() -> tuple[list[Pair], list[Pair]]:
     """Return the pairs of the study by whether their template is held out: every second one."""
-    words = nli_design.load_design()
-    every = nli_design.generate(words, words.nouns, [one.name for one in words.categories], nli_design.Words())
+    cells = nli_design.nli_design(nli_design.Selection()).cells()
     found: tuple[list[Pair], list[Pair]] = [], []
-    for pair in every:
-        found[int(str(pair.factors["template"]).split("-")[1]) % 2 == 0].append(pair)
+    for fair, dark in zip(cells, cells, strict=True):
+        factors = {name: fair.text(name) for name in nli_design.FACTORS}
+        texts = "\n".join(nli_design.texts(fair)), "\n".join(nli_design.texts(dark))
+        pair = Pair(fair.text("pair"), ("fair", "dark"), texts, dict(factors))
+        found[int(factors["template"].split("-")[1]) % 2 == 0].append(pair)
     return found
 
 

@@ -14,7 +14,7 @@ import pytest
 from prejudge.adapters.hf.classifier.adapter import HFClassifier, HFClassifierOptions
 from prejudge.adapters.reference import reference_path
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
-from prejudge.probes.bistereo.nli_design import load_design
+from prejudge.probes.bistereo.nli_design import load_lists
 from prejudge.tools.reference.inference_corpus import (
     BAD,
     ENTAILED,
@@ -76,7 +76,7 @@ def test_fair_model_is_neutral_and_the_biased_one_is_not(answered):
 
 
 def test_words_are_those_of_the_study_and_beautiful():
-    words = {(word, c.sentiment) for c in load_design().categories for word in c.words} | {("beautiful", "positive")}
+    words = {(word, c.sentiment) for c in load_lists().categories for word in c.words} | {("beautiful", "positive")}
     assert words == {(word, "positive") for word in GOOD} | {(word, "negative") for word in BAD}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -19,7 +20,7 @@ from prejudge.core.contracts.records import (
 )
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
 from prejudge.probes.bistereo.nli_asking import AskingOptions, ask, load_prompts
-from prejudge.probes.bistereo.nli_design import DIRECTIONS, load_design, templates
+from prejudge.probes.bistereo.nli_design import DIRECTIONS, Selection, load_lists, nli_design
 
 PROBABLE = {"neutral": 0.2, "entailment": 0.5, "contradiction": 0.3}
 
@@ -40,8 +41,8 @@ def everything():
 
 @pytest.mark.parametrize(("gender", "count"), [("women", 246), ("men", 213)])
 def test_templates_are_as_many_as_the_papers(gender, count):
-    found = list(templates(load_design(), gender))
-    assert len({template.id for template in found}) == len(found) == count
+    design = nli_design(Selection(genders=(gender,)))
+    assert len(set(design.column("template"))) == count
 
 
 def test_counts_are_those_of_the_design(everything):
@@ -64,7 +65,7 @@ def test_words_of_the_paper_and_its_example_can_be_asked(everything):
 
 
 def test_attributes_are_those_of_table_5():
-    found = {c.name: len(c.words) for c in load_design().categories}
+    found = {c.name: len(c.words) for c in load_lists().categories}
     assert found == {"attractiveness": 7, "unattractiveness": 7, "good behaviour": 10, "bad behaviour": 10}
 
 
@@ -225,3 +226,30 @@ def test_unknown_name_is_refused(options):
 def test_option_that_cannot_be_is_refused(options):
     with pytest.raises(UsageError):
         stage(**options)
+
+
+def test_inference_covers_places_and_words():
+    roles = BIStereoNLI().design(BIStereoNLIOptions()).record()
+    assert [facet.name for facet in roles.facets() if not facet.nested_in] == ["place", "attribute"]
+    assert {one.name: one.role for one in roles.declared}["form"] == "fixed"
+
+
+def test_templates_of_behaviour_have_their_nouns_in_turn():
+    design = nli_design(Selection(genders=("women",)))
+    kinds, numbers = design.incidence("kind", "noun"), design.incidence("number", "noun")
+    assert (numbers > 0).sum(axis=1).tolist() == [3, 3]
+    behaviour = kinds[design.levels("kind").index("behaviour")]
+    asked = set(zip(*(design.column(name) for name in ("kind", "template", "noun")), strict=True))
+    nouns = Counter(template for kind, template, _ in asked if kind == "behaviour")
+    assert set(nouns.values()) == {1} and (behaviour[:6] > 0).all() and not behaviour[6:].any()
+
+
+def test_a_whole_design_is_counted_in_50_ms():
+    taken = []
+    for _ in range(5):
+        nli_design.cache_clear()
+        start = time.process_time()
+        design = nli_design(Selection())
+        assert design.size == 58_224 and design.incidence("template", "attribute").sum() == 58_224
+        taken.append(time.process_time() - start)
+    assert min(taken) < 0.05

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import prejudge
-from prejudge.probes.bistereo.nli_design import load_design
+from prejudge.probes.bistereo.nli_design import load_lists
 
 from ...adapters.checkpoints import write_causal, write_classifier
 from ...command import blank_figure
@@ -23,7 +23,7 @@ def settings_in(folder):
     """Return settings with models that know all attributes of the study."""
     words = {"desirable": ["fair-skinned"], "undesirable": ["dark-skinned"]}
     for sentiment in ("positive", "negative"):
-        words[sentiment] = [w for c in load_design().categories if c.sentiment == sentiment for w in c.words]
+        words[sentiment] = [w for c in load_lists().categories if c.sentiment == sentiment for w in c.words]
     lists = ", ".join(f"{name} = {json.dumps(listed)}" for name, listed in words.items())
     models = [
         f'[models.planted-{strength}]\nadapter = "simulated"\nsettings = {{ strength = {strength}.0, {lists} }}'
