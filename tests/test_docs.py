@@ -208,7 +208,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_probes": hook_of_a_plugin,
     "class TestProbe": kit_of_a_plugin,
     "chaos_server": before_the_chaos_server,
-    "design.Design((": declared_design,
+    "design.Design(": declared_design,
     "error.code": code_of_an_error,
 }
 """How a block is run, by what stands in it."""

@@ -147,7 +147,7 @@ class ProcessPool:
         for pipe in wait(list(busy), seconds) if busy else ():
             helper = busy[pipe]  # type: ignore[index]
             try:
-                done, found = helper.pipe.recv()
+                done, result = helper.pipe.recv()
             except (EOFError, OSError):
                 LOG.info("a process that shares the work ended; its part is done by this one")
                 self._helpers.remove(helper)
@@ -156,7 +156,7 @@ class ProcessPool:
             else:
                 task = helper.tasks.popleft()
                 if done:
-                    task.end(found)
+                    task.end(result)
                 else:
                     task.left = True
 

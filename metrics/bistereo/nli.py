@@ -47,9 +47,6 @@ DIRECTIONS = {
 class BIStereoNLIMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for measuring entailment."""
 
-    cluster: str | tuple[str, ...] = ("template", "attribute")
-    """Columns to whose other values the conclusions should generalise: two are crossed, one is resampled whole."""
-
 
 def _effect(name: str, outcome: str, kind: str = "", how: str = "") -> Matched:
     """Return the difference in an outcome between the skin tones; above 0 it is in the direction of the stereotype."""
@@ -131,17 +128,17 @@ class BIStereoNLI(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"pair", *CELL, *CONTEXT, "sentiment", "label"})
     groups = ((), CONTEXT[:2], CONTEXT, CELL)
     """The effects by gender and kind of attribute, and by direction too; the labels by cell."""
+    clusters = ("template", "attribute")
     shows = EFFECTS
     measures = (*PAIRS, *ANSWERS)
 
     def design(self, options: BIStereoNLIMetricOptions) -> Sequence[Declaration]:
         """Return the effects of pairs, and the labels of answers with what is missing of them."""
         *of_pairs, cell = self.groups
+        clusters = options.ways or self.clusters
         return (
-            Declaration(measures=PAIRS, groups=tuple(of_pairs), clusters=options.ways, row="pair", rows=_pairs),
-            Declaration(
-                measures=ANSWERS, groups=(cell,), clusters=options.ways, row="answer", missing=CELL, kinds="skin"
-            ),
+            Declaration(measures=PAIRS, groups=tuple(of_pairs), clusters=clusters, row="pair", rows=_pairs),
+            Declaration(measures=ANSWERS, groups=(cell,), clusters=clusters, row="answer", missing=CELL, kinds="skin"),
         )
 
     def rows(self, observations: pl.DataFrame, options: BIStereoNLIMetricOptions) -> pl.DataFrame:

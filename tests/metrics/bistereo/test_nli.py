@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from prejudge.core.contracts import facet_columns
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import MISSING, Caveat
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
@@ -313,4 +314,4 @@ def test_two_ways_name_their_population():
     assert one(found, "halo").interval.method == "crossed jackknife (template x attribute)"
     assert BIStereoNLI().conclude(found).startswith("For words like these in sentences like these: ")
     units = BIStereoNLI().units(leaning(0), both)
-    assert units["ways"].unique().to_list() == ["template x attribute"]
+    assert facet_columns(units) == ["over.template", "over.attribute"]

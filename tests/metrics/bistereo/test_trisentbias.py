@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.charts.numbers import numbers_of
+from prejudge.core.contracts import facet_columns
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat, Verdict
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
@@ -447,10 +448,16 @@ def test_one_way_gives_what_it_gave(with_words):
     assert pick(by_name, "favouritism", **WOMEN).interval.method == "cluster bootstrap (template)"
 
 
-@pytest.mark.parametrize("cluster", [(), ("template", "template"), ("template", "attribute", "noun")])
-def test_clusters_are_one_or_two_columns(cluster):
+def test_each_cluster_is_named_once():
     with raises_code(UsageError, "options.value"):
-        TriSentBiasOptions(cluster=cluster)
+        TriSentBiasOptions(cluster=("template", "template"))
+
+
+def test_a_study_says_what_it_samples_where_no_cluster_is_named():
+    settled = METRIC.settled(TriSentBiasOptions(), lambda: ("opening", "place", "attribute"))
+    assert settled.ways == ("opening", "place", "attribute")
+    assert METRIC.settled(TriSentBiasOptions(), tuple).ways == ("template", "attribute")
+    assert METRIC.settled(TriSentBiasOptions(cluster="noun"), lambda: ("opening",)).ways == ("noun",)
 
 
 def test_crossed_clusters_have_no_bca():
@@ -461,6 +468,6 @@ def test_crossed_clusters_have_no_bca():
 
 def test_units_name_both_ways(with_words):
     found = METRIC.units(with_words(), TriSentBiasOptions(cluster=BOTH))
-    assert found["ways"].unique().to_list() == ["template x attribute"]
-    assert set(found["cluster"]) >= {word for words in WORDS.values() for word in words}
-    assert found["row"].n_unique() == 24
+    assert facet_columns(found) == ["over.template", "over.attribute"]
+    assert set(found["over.attribute"]) >= {word for words in WORDS.values() for word in words}
+    assert found["over.template"].n_unique() == 24
