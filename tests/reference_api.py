@@ -21,10 +21,11 @@ from .reference_tables import WRITTEN, line, table
 STATISTICS = (
     ("`Resampling`", "how to resample: `resamples`, `seed`, `level`, `method`"),
     (
-        "`bootstrap`, `crossed_bootstrap`",
-        "intervals of many statistics at once, from clusters drawn one way or two (`scipy.stats.bootstrap` of one)",
+        "`bootstrap`",
+        "intervals of many statistics at once, from clusters that are drawn (`scipy.stats.bootstrap` of one)",
     ),
-    ("`jackknife`, `crossed_jackknife`", "variances and degrees of freedom, leaving out clusters"),
+    ("`jackknife`, `multiway_jackknife`", "variances and degrees of freedom, leaving out clusters, or levels of facets"),
+    ("`Cells`", "sums by the levels of several facets, for `multiway_jackknife`"),
     (
         "`flip_test`, `swap_test`, `label_test`",
         "permutation tests: signs, two sides, labels (as `scipy.stats.permutation_test`)",

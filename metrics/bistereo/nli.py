@@ -191,7 +191,7 @@ class BIStereoNLI(DeclaredMetric):
 
     def methods(self, options: BIStereoNLIMetricOptions) -> str:
         """Describe how the estimates were computed."""
-        return rendered(str(__package__), "nli.methods.md.j2", options=options)
+        return rendered(str(__package__), "nli.methods.md.j2", options=self.settled(options, tuple))
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw contradiction and entailment by skin tone (the paper's Figure 3), and the effects."""

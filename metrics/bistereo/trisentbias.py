@@ -280,7 +280,8 @@ class TriSentBias(DeclaredMetric):
     def methods(self, options: TriSentBiasOptions) -> str:
         """Describe how the estimates were computed."""
         thresholds = ", ".join(f"{t:g}" for t in options.thresholds)
-        return rendered(str(__package__), "trisentbias.methods.md.j2", options=options, thresholds=thresholds)
+        settled = self.settled(options, tuple)
+        return rendered(str(__package__), "trisentbias.methods.md.j2", options=settled, thresholds=thresholds)
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw stacked bars per axis (the paper's Figure 2) and forest plots, at the main threshold."""

@@ -295,7 +295,7 @@ def test_words_say_what_was_shown():
     said = Declared().conclude(Declared().compute(frame, OPTIONS))
     assert "Mean is 5." in said and "significantly above neutral" in said and "By word" in said
     told = Crossed().methods(statistics.MarginOptions(margin=3))
-    assert "both ways in which observations are alike, template and word" in told and "3 percentage points" in told
+    assert "all that makes observations alike, template, word" in told and "3 percentage points" in told
     assert "neutral" not in Declared().conclude([])
 
 

@@ -294,7 +294,7 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "cover both ways in which observations are alike, template and term"),
+        ({}, "cover all that makes observations alike, template, term"),
         ({"intervals": "jackknife"}, "crossed jackknife; Cameron, Gelbach and Miller 2011), with Student's t"),
         ({"cluster": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
     ],
