@@ -306,7 +306,8 @@ def test_score_again_with_other_options(prejudge, tmp_path):
 
 
 def test_few_clusters_are_said(prejudge, tmp_path):
-    prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
+    over = ["--set", "per_cell=4", "--set", "trisentbias.cluster=template"]
+    prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", *over)
     (report,) = (tmp_path / "runs").glob("*/report.html")
     assert "Nothing can be shown with 4 clusters" in report.read_text("utf-8")
 
