@@ -24,7 +24,7 @@ STATISTICS = (
         "`bootstrap`",
         "intervals of many statistics at once, from clusters that are drawn (`scipy.stats.bootstrap` of one)",
     ),
-    ("`jackknife`, `multiway_jackknife`", "variances and degrees of freedom, without each cluster, or level of each facet"),
+    ("`jackknife`, `multiway_jackknife`", "variances and degrees of freedom, without each cluster or level"),
     ("`Cells`", "sums by the levels of several facets, for `multiway_jackknife`"),
     (
         "`flip_test`, `swap_test`, `label_test`",
