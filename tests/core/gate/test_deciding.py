@@ -11,9 +11,11 @@ from click.testing import CliRunner
 import prejudge
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.main import cli
+from prejudge.core.compare.pair import key_of
 from prejudge.core.contracts.errors import BudgetError, UsageError
 from prejudge.core.engine.runs import RunOptions
-from prejudge.core.gate.deciding import Deciding, looks
+from prejudge.core.gate.checks import State
+from prejudge.core.gate.deciding import Deciding, looks, sequences_of
 from prejudge.core.gate.policy import parse_policy
 from prejudge.testing import raises_code
 
@@ -214,3 +216,15 @@ def test_options_that_do_not_go_together(settings, tmp_path):
     with raises_code(UsageError, "options.conflict"):
         command(*base, *both)
     assert RunOptions().decider is None
+
+
+def test_pass_also_needs_the_interval_over_everything_sampled(failed):
+    """The bounds follow templates alone: an interval that covers words too, and is too wide, leaves the rule open."""
+    scores, policy = failed.run.scores, parse_policy(RULE.format(check="min = -100"))
+    found = sequences_of(scores, policy, failed.run.manifest.ending)
+    (key,) = found.course.followed
+    every = {key_of(e.metric, e.group): e for estimates in scores.estimates.values() for e in estimates}
+    assert found.state(policy) is State.PASS and found.state(policy, every) is State.PASS
+    wide = every[key].replace(low=-101.0, high=101.0)
+    assert found.state(policy, {key: wide}) is State.OPEN
+    assert found.state(policy, {}) is State.OPEN
