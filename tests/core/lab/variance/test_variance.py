@@ -51,7 +51,9 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def leaning(runs):
     settings, names = runs
-    return prejudge.variance(names[0], settings=settings)
+    return prejudge.variance(
+        names[0], facets=["template", "attribute", "gender", "axis"], random=["template"], settings=settings
+    )
 
 
 def test_headline_is_that_of_the_run(runs, leaning):
