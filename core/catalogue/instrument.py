@@ -17,6 +17,8 @@ STAGE = "stage"
 """The column that names the stage of an observation, if those of several stages are stacked."""
 ALWAYS = ("status", "reason", "key")
 """Columns of every observation besides factors and outcomes."""
+FEWEST_LEVELS = 6
+"""With fewer levels nothing is significant at 5 % where all agree: p is 2 ** (1 - levels) then."""
 FIRST = "first"
 """The column of a stage that asks again: the status of the first answer."""
 
@@ -55,9 +57,12 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def facets(self) -> tuple[str, ...]:
-        """Return the columns that an inference is over: all that is sampled, but what lies within another such."""
+        """Return the columns that an inference is over: all that is sampled, but what lies within another such.
+
+        What has fewer than `FEWEST_LEVELS` is left out: the claim is for these levels.
+        """
         facets = () if self.design is None else self.design.facets()
-        return tuple(facet.name for facet in facets if not facet.nested_in)
+        return tuple(facet.name for facet in facets if not facet.nested_in and facet.levels >= FEWEST_LEVELS)
 
     @property
     def every_option(self) -> EveryOption:

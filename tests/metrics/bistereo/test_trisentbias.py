@@ -454,9 +454,9 @@ def test_each_cluster_is_named_once():
 
 
 def test_a_study_says_what_it_samples_where_no_cluster_is_named():
-    settled = METRIC.settled(TriSentBiasOptions(), lambda: ("opening", "place", "attribute"))
+    settled = METRIC.settled(TriSentBiasOptions(cluster=()), lambda: ("opening", "place", "attribute"))
     assert settled.ways == ("opening", "place", "attribute")
-    assert METRIC.settled(TriSentBiasOptions(), tuple).ways == ("template", "attribute")
+    assert METRIC.settled(TriSentBiasOptions(cluster=()), tuple).ways == ("template", "attribute")
     assert METRIC.settled(TriSentBiasOptions(cluster="noun"), lambda: ("opening",)).ways == ("noun",)
 
 

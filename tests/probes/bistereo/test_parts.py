@@ -11,7 +11,12 @@ from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOption
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-PARTS = ("opening", "place", "attribute")
+PARTS = ("place", "attribute")
+PRAISE, BLAME = ("kind", "nice", "calm"), ("rude", "mean", "cold")
+WORDS = [*(("positive", word) for word in PRAISE), *(("negative", word) for word in BLAME)]
+EVERY = ("opening", *PARTS)
+OVER = {"trisentbias.cluster": []}
+"""All that the design samples."""
 STUDIES = 60
 
 
@@ -21,7 +26,7 @@ def settings(tmp_path):
 
 
 def test_a_run_stores_its_design_and_infers_over_the_parts(settings):
-    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, per_cell=6, axes=["height"])
+    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, per_cell=6, axes=["height"], **OVER)
     assert run.manifest.design is not None
     assert {"opening", "ending", "place"} <= set(run.observations.columns)
     over = {e.facts.get("over") for e in run.scores.estimates["trisentbias"] if e.metric == "favouritism"}
@@ -33,12 +38,12 @@ def test_a_run_stores_its_design_and_infers_over_the_parts(settings):
 def test_own_sentences_have_no_parts(settings, tmp_path):
     rows = ["desirable,undesirable,axis,gender,sentiment,template,attribute"]
     for number in range(12):
-        for sentiment, word in (("positive", "kind"), ("positive", "nice"), ("negative", "rude"), ("negative", "mean")):
+        for sentiment, word in WORDS:
             rows.append(
                 f"A {word} tall man {number}.,A {word} short man {number}.,height,men,{sentiment},t{number},{word}"
             )
     (tmp_path / "own.csv").write_text("\n".join(rows), "utf-8")
-    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, data=str(tmp_path / "own.csv"))
+    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, data=str(tmp_path / "own.csv"), **OVER)
     (estimate,) = [e for e in run.scores.estimates["trisentbias"] if e.metric == "favouritism" and e.facts.get("over")][
         :1
     ]
@@ -63,7 +68,7 @@ def test_models_that_lean_by_a_part_of_the_template_are_rarely_found_biased(aske
     rng = np.random.default_rng(3)
     level, sentiment, pair = (asked[name].rank("dense").to_numpy() - 1 for name in (part, "sentiment", "pair"))
     side = np.where(asked["side"] == "desirable", 0.5, -0.5)
-    found = {cluster: 0 for cluster in (("template", "attribute"), PARTS)}
+    found = {cluster: 0 for cluster in (("template", "attribute"), EVERY)}
     for _ in range(STUDIES):
         lean = rng.normal(0, 0.3, (level.max() + 1, sentiment.max() + 1))[level, sentiment]
         value = -30 + side * (lean + rng.normal(0, 0.5, pair.max() + 1)[pair])
@@ -73,7 +78,7 @@ def test_models_that_lean_by_a_part_of_the_template_are_rarely_found_biased(aske
             (estimate,) = (e for e in TriSentBias().compute(frame, options) if e.metric == "favouritism")
             found[cluster] += estimate.p < 0.05
     # Of 60 studies at 5 %, more than 8 have a chance below 1 %; templates as if independent find far more.
-    assert found[PARTS] <= 8
+    assert found[EVERY] <= 8
     assert found["template", "attribute"] >= 15
 
 
