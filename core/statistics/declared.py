@@ -20,6 +20,7 @@ import polars as pl
 
 from ..charts.forest import Panel, Point, forest
 from ..contracts import FACET, HEADLINE, PROMPT_KEY, Metric, Options, facet_columns
+from ..contracts.errors import UsageError
 from ..contracts.estimates import Chart, Estimate, Example, Measure
 from ..contracts.records import Scalar
 from .declaration import Declaration
@@ -118,7 +119,9 @@ class DeclaredMetric(Metric):
     def settled(self, options: Any, facets: Callable[[], tuple[str, ...]]) -> Any:
         """Return the options over all that the study samples, where they name nothing; else over `clusters`."""
         if isinstance(options, FacetOptions) and not options.ways:
-            return msgspec.structs.replace(options, cluster=facets() or self._declared.clusters)
+            if not (clusters := facets() or self._declared.clusters):
+                raise UsageError("cluster is empty. Name the columns to generalise over.", code="options.value")
+            return msgspec.structs.replace(options, cluster=clusters)
         return options
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:

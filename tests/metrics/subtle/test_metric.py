@@ -193,9 +193,14 @@ def test_one_cluster_column_is_enough():
     assert delta.interval.method == "cluster bootstrap (term)" and delta.clusters == 8 and delta.p is not None
 
 
-def test_three_cluster_columns_are_refused():
+def test_a_cluster_that_is_named_twice_is_refused():
     with raises_code(UsageError, "options.value"):
-        SubtleMetricOptions(cluster=("a", "b", "c"))
+        SubtleMetricOptions(cluster=("a", "a"))
+
+
+def test_no_cluster_is_refused_where_the_study_declares_no_sample():
+    with raises_code(UsageError, "options.value"):
+        Subtle().settled(SubtleMetricOptions(cluster=()), tuple)
 
 
 def test_answers_of_unknown_terms_are_clustered_by_template_alone():
@@ -295,7 +300,7 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
     ("options", "said"),
     [
         ({}, "cover all that makes observations alike, template, term"),
-        ({"intervals": "jackknife"}, "crossed jackknife; Cameron, Gelbach and Miller 2011), with Student's t"),
+        ({"intervals": "jackknife"}, "(jackknife; Cameron, Gelbach and Miller 2011), with Student's t"),
         ({"cluster": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
     ],
 )
