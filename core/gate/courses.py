@@ -155,7 +155,8 @@ def course_of(
         raise UsageError(
             f"no rule selects an estimate of this study. There are {'; '.join(there)}.", code="anytime.nothing"
         )
-    chosen = _facet(frame, stages[0].factors, ways, [part for _, part in parts.values()], facet)
+    factors = _Factors(frame)
+    chosen = _facet(factors, stages[0].factors, ways, [part for _, part in parts.values()], facet)
     counts = dict(frame.group_by(pl.col(chosen).cast(pl.String)).len().iter_rows())
     levels = in_order([level for level in counts if level is not None], seed)
     if len(levels) < 2:
@@ -163,8 +164,9 @@ def course_of(
             f"{chosen!r} has {counted(len(levels), 'level')}, and a run may end after each. Name a factor with more.",
             code="anytime.unit",
         )
-    homes = {key: _home(part, frame, chosen) for key, (_, part) in parts.items()}
-    followed = {key: _followed(blank[key], name, part, homes[key]) for key, (name, part) in parts.items()}
+    followed = {
+        key: _followed(blank[key], name, part, factors.home(part, chosen)) for key, (name, part) in parts.items()
+    }
     return Course(chosen, chosen in ways, tuple(levels), counts, followed)
 
 
@@ -206,40 +208,55 @@ def _declared(options: Any, parts: Any) -> Iterator[str]:
         yield from (name.removeprefix(FACET) for name in facet_columns(part))
 
 
-def _home(part: pl.DataFrame, frame: pl.DataFrame, facet: str) -> Home | None:
-    """Return where units say their level of a facet: in a column of levels, or in one whose trials all have the same.
+class _Factors:
+    """The levels of the factors of trials, and which follow from those of another; each is worked out once."""
 
-    Args:
-        part: the units of an estimate.
-        frame: the trials with their factors.
-        facet: a factor of the trials.
-    """
-    levels = set(frame[facet].cast(pl.String).drop_nulls())
-    columns = [name for name in (*reversed(facet_columns(part)), "unit") if not part[name].is_empty()]
-    for name in columns:
-        if set(part[name].cast(pl.String)) <= levels:
-            return Home(name)
-    for name in columns:
-        values = set(part[name].cast(pl.String))
-        for factor in (other for other in frame.columns if other != facet and frame[other].dtype == pl.String):
-            if values <= set(frame[factor]):
-                pairs = frame.select(factor, pl.col(facet).cast(pl.String)).unique().drop_nulls()
-                if pairs[factor].n_unique() == pairs.height:
-                    return Home(name, dict(pairs.iter_rows()))
-    return None
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+        self._levels: dict[str, frozenset[str]] = {}
+        self._following: dict[tuple[str, str], dict[str, str] | None] = {}
+        self._texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+
+    def levels(self, name: str) -> frozenset[str]:
+        """Return the levels of a factor, as texts."""
+        if name not in self._levels:
+            self._levels[name] = frozenset(self._frame[name].unique().drop_nulls().cast(pl.String))
+        return self._levels[name]
+
+    def home(self, part: pl.DataFrame, facet: str) -> Home | None:
+        """Return where units say their level of a facet: in a column of levels, or in one that these follow from."""
+        columns = [name for name in (*reversed(facet_columns(part)), "unit") if not part[name].is_empty()]
+        values = {name: set(part[name].unique().cast(pl.String)) for name in columns}
+        for name in columns:
+            if values[name] <= self.levels(facet):
+                return Home(name)
+        for name in columns:
+            for factor in self._texts:
+                if factor != facet and values[name] <= self.levels(factor):
+                    if (levels := self._follows(factor, facet)) is not None:
+                        return Home(name, levels)
+        return None
+
+    def _follows(self, factor: str, facet: str) -> dict[str, str] | None:
+        """Return the level of a facet by that of a factor; None where the factor does not tell it."""
+        if (factor, facet) not in self._following:
+            pairs = self._frame.select(factor, pl.col(facet).cast(pl.String)).unique().drop_nulls()
+            is_one = pairs[factor].n_unique() == pairs.height
+            self._following[factor, facet] = dict(pairs.iter_rows()) if is_one else None
+        return self._following[factor, facet]
 
 
 def _facet(
-    frame: pl.DataFrame, factors: Sequence[str], ways: Mapping[str, None], parts: Sequence[pl.DataFrame], asked: str
+    factors: _Factors, names: Sequence[str], ways: Mapping[str, None], parts: Sequence[pl.DataFrame], asked: str
 ) -> str:
     """Return the factor whose levels are the units."""
-    fit = [name for name in factors if all(_home(part, frame, name) is not None for part in parts)]
-    best = sorted(fit, key=lambda name: (name not in ways, -frame[name].n_unique()))
+    fit = [name for name in names if all(factors.home(part, name) is not None for part in parts)]
+    best = sorted(fit, key=lambda name: (name not in ways, -len(factors.levels(name))))
     if asked and asked not in best:
         raise UnknownNameError("unit", asked, best, code="anytime.unit")
     if not best:
         raise UsageError(
-            f"no factor of the requests ({', '.join(factors)}) names the units of every estimate that the rules look "
+            f"no factor of the requests ({', '.join(names)}) names the units of every estimate that the rules look "
             "at. Let them look at fewer estimates.",
             code="anytime.unit",
         )
