@@ -19,7 +19,7 @@ from ..contracts.estimates import Caveat, Estimate
 from ..contracts.words import listed
 from .estimates import MarginOptions, TestingOptions, interval_caveats, number, tested
 from .intervals import Array, Codes, Flags, Ranges
-from .multiway import Cells, infer, levels_of
+from .multiway import Cells, infer
 from .resampling import METHODS, Resampling, Statistics, bootstrap
 
 
@@ -154,9 +154,9 @@ def infer_over(
         permutation: the test of one way. Of several ways it stands in where all levels of each agree, and no variance
             can be estimated: p is then the largest of those of any way.
     """
-    levels, clusters = levels_of(cells)
+    levels, clusters = cells.levels
     if len(ways) == 1:
-        low, high = bootstrap(cells.by(0), statistics, plan, ranges)
+        low, high = bootstrap(cells.by_facet[0], statistics, plan, ranges)
         p, t, agree = np.full(low.shape, np.nan), None, np.ones(low.shape, dtype=np.bool_)
     else:
         low, high, t, p, agree = msgspec.structs.astuple(infer(cells, statistics, plan.level, ranges, neutral))
@@ -168,7 +168,7 @@ def infer_over(
             units = alone if len(ways) == 1 else alone[levels[alone, way] > 1]
             if units.size:
                 place = np.ix_(units, np.asarray(permutation.places))
-                by_way[way][place] = permutation.p(cells.of(units).by(way))
+                by_way[way][place] = permutation.p(cells.of(units).by_facet[way])
         permuted = agree & ~np.isnan(by_way).all(axis=0)
         p = np.where(permuted, np.fmax.reduce(by_way), p)
         if permutation.flips and len(ways) > 1:
@@ -190,7 +190,7 @@ def infer_over(
 def without(ways: Sequence[str], cells: Cells, statistics: Statistics, plan: Resampling) -> Inference:
     """Return how many clusters there are, with neither interval nor test; arguments as of `infer_over`."""
     none = np.full(statistics(cells.totals).shape, np.nan)
-    levels, clusters = levels_of(cells)
+    levels, clusters = cells.levels
     return Inference(
         ways=tuple(ways),
         plan=plan,

@@ -12,6 +12,7 @@ below 1 - level.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import combinations
 
 import msgspec
@@ -21,7 +22,7 @@ from .intervals import Array, Codes, Flags, Ranges, ratio, t_ends, t_test, withi
 from .resampling import BLOCK, Statistics, jackknife
 
 
-class Cells(msgspec.Struct, frozen=True):
+class Cells(msgspec.Struct, frozen=True, dict=True):
     """Sums of answers by the levels of every facet. Most combinations of levels are not asked, and take no room."""
 
     codes: Codes
@@ -48,13 +49,21 @@ class Cells(msgspec.Struct, frozen=True):
         totals: Array = self.sums.sum(axis=0)
         return totals
 
-    def by(self, facet: int) -> Array:
-        """Return the sums by the levels of one facet, shape (levels, units, sides, columns)."""
-        return summed(self.sums, self.codes[:, facet])
+    @cached_property
+    def by_facet(self) -> tuple[Array, ...]:
+        """Return the sums by the levels of each facet, shape (levels, units, sides, columns)."""
+        return tuple(summed(self.sums, levels) for levels in self.codes.T)
+
+    @cached_property
+    def levels(self) -> tuple[Codes, Codes]:
+        """Return the number of levels by unit and facet: on the side that has the fewest, and on all sides together."""
+        present = [sums[..., 0] > 0 for sums in self.by_facet]
+        fewest = [asked.sum(axis=0).min(axis=-1) for asked in present]
+        return np.stack(fewest, axis=-1), np.stack([asked.any(axis=2).sum(axis=0) for asked in present], axis=-1)
 
     def of(self, units: Codes) -> Cells:
-        """Return the cells of some of the units."""
-        return Cells(self.codes, self.sums[:, units])
+        """Return the cells of some of the units, which are named once each, in their order."""
+        return self if len(units) == self.sums.shape[1] else Cells(self.codes, self.sums[:, units])
 
 
 def summed(sums: Array, labels: Codes) -> Array:
@@ -76,7 +85,7 @@ def multiway_jackknife(cells: Cells, statistics: Statistics) -> tuple[Array, Arr
     A facet with one level on a side of a unit is left out for that unit: nothing can be said of other levels of it.
     NaN where no facet is left, or a statistic is undefined.
     """
-    levels = levels_of(cells)[0]
+    levels = cells.levels[0]
     variance, freedom = np.full((2, *statistics(cells.totals).shape), np.nan)
     usable, unit_pattern = np.unique(levels > 1, axis=0, return_inverse=True)
     for number, pattern in enumerate(usable):
@@ -84,16 +93,6 @@ def multiway_jackknife(cells: Cells, statistics: Statistics) -> tuple[Array, Arr
         if facets := np.flatnonzero(pattern).tolist():
             variance[units], freedom[units] = _over(cells.of(units), statistics, facets)
     return variance, freedom
-
-
-def levels_of(cells: Cells) -> tuple[Codes, Codes]:
-    """Return the number of levels by unit and facet: on the side that has the fewest, and on all sides together."""
-    fewest, every = [], []
-    for facet in range(cells.facets):
-        present = cells.by(facet)[..., 0] > 0
-        fewest.append(present.sum(axis=0).min(axis=-1))
-        every.append(present.any(axis=2).sum(axis=0))
-    return np.stack(fewest, axis=-1), np.stack(every, axis=-1)
 
 
 class Inferred(msgspec.Struct, frozen=True):
@@ -128,7 +127,7 @@ def infer(cells: Cells, statistics: Statistics, level: float, ranges: Ranges = (
 
 def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[Array, Array]:
     """Return variances and degrees of freedom over facets that all have two levels or more."""
-    by_facet = [jackknife(cells.by(facet), statistics) for facet in facets]
+    by_facet = [jackknife(cells.by_facet[facet], statistics) for facet in facets]
     largest = np.maximum.reduce([variance for variance, _ in by_facet])
     if len(facets) == 1:
         return by_facet[0]

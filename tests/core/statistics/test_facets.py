@@ -10,7 +10,7 @@ from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.statistics.facets import OVER
 from prejudge.core.statistics.facets import infer_over as infer_over_cells
 from prejudge.core.statistics.intervals import CONTRAST
-from prejudge.core.statistics.multiway import Cells, levels_of
+from prejudge.core.statistics.multiway import Cells
 from prejudge.core.statistics.multiway import infer as infer_cells
 from prejudge.core.statistics.resampling import Resampling, bootstrap
 
@@ -80,7 +80,7 @@ def test_interval_and_p_by_loops(lean):
     half = stats.t.ppf(0.95, freedom) * np.sqrt(variance)
     assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((value - half, value + half), rel=1e-9)
     assert found.p[0, 0] == pytest.approx(2 * stats.t.sf(abs(value) / np.sqrt(variance), freedom), rel=1e-9)
-    assert levels_of(Cells.of_table(cells))[0].tolist() == [[9, 5]]
+    assert Cells.of_table(cells).levels[0].tolist() == [[9, 5]]
 
 
 def test_interval_excludes_zero_exactly_where_p_is_small():

@@ -65,7 +65,7 @@ def test_facet_within_another_adds_nothing_to_it():
     values = rng.normal(size=6)[places] + rng.normal(size=len(codes))
     with_phrases = np.stack([places, codes[:, 0], codes[:, 1]], axis=-1)
     without = np.stack([places, codes[:, 1]], axis=-1)
-    phrases = jackknife(cells_of(with_phrases, values).by(1), mean)[0]
+    phrases = jackknife(cells_of(with_phrases, values).by_facet[1], mean)[0]
     three, two = (multiway_jackknife(cells_of(own, values), mean)[0] for own in (with_phrases, without))
     # Single cells are those of phrases with words in one, and of places with words in the other.
     assert three[0, 0] == pytest.approx(two[0, 0], rel=0.12)
