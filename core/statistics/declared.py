@@ -112,9 +112,12 @@ class DeclaredMetric(Metric):
         in designs of their own; the first with `missing`, else the first, says what is missing. The class still lists
         every measure that there may be: its words are those of reports.
         """
-        if isinstance(options, FacetOptions):
-            return msgspec.structs.replace(self._declared, clusters=options.ways or self._declared.clusters)
-        return self._declared
+        return msgspec.structs.replace(self._declared, clusters=self.clusters_of(options))
+
+    def clusters_of(self, options: Any) -> tuple[str, ...]:
+        """Return the columns that options name as clusters, else those that are declared."""
+        ways = options.ways if isinstance(options, FacetOptions) else ()
+        return ways or self._declared.clusters
 
     def settled(self, options: Any, facets: Callable[[], tuple[str, ...]]) -> Any:
         """Return the options over all that the study samples, where they name nothing; else over `clusters`."""
@@ -131,7 +134,8 @@ class DeclaredMetric(Metric):
     def columns(self, options: Any) -> frozenset[str]:
         """Return the columns that are read."""
         if type(self).rows is not DeclaredMetric.rows:
-            ways = options.ways or self._declared.clusters if isinstance(options, FacetOptions) else ()
+            # Clusters that no option names may be columns that `rows` makes.
+            ways = self.clusters_of(options) if isinstance(options, FacetOptions) else ()
             return self.needs | {"status", *ways}
         return self.needs.union(*(design.needs for design in self._designs(options)))
 

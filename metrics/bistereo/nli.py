@@ -135,7 +135,7 @@ class BIStereoNLI(DeclaredMetric):
     def design(self, options: BIStereoNLIMetricOptions) -> Sequence[Declaration]:
         """Return the effects of pairs, and the labels of answers with what is missing of them."""
         *of_pairs, cell = self.groups
-        clusters = options.ways or self.clusters
+        clusters = self.clusters_of(options)
         return (
             Declaration(measures=PAIRS, groups=tuple(of_pairs), clusters=clusters, row="pair", rows=_pairs),
             Declaration(measures=ANSWERS, groups=(cell,), clusters=clusters, row="answer", missing=CELL, kinds="skin"),

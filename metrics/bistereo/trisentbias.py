@@ -212,9 +212,7 @@ class TriSentBias(DeclaredMetric):
 
     def design(self, options: TriSentBiasOptions) -> Declaration:
         """Return the measures at every threshold; what is missing is given by cell."""
-        return msgspec.structs.replace(
-            self._declared, measures=_measures(options), clusters=options.ways or self.clusters
-        )
+        return msgspec.structs.replace(self._declared, measures=_measures(options), clusters=self.clusters_of(options))
 
     def rows(self, observations: pl.DataFrame, options: TriSentBiasOptions) -> pl.DataFrame:
         """Return the pairs with D (`difference`) and `npll`; groups have the order of the study.

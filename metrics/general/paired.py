@@ -15,7 +15,7 @@ import polars as pl
 from ...core.charts.forest import Panel, Point, forest
 from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
-from ...core.contracts.metric import FACET, facet_columns
+from ...core.contracts.metric import FACET, facet_columns, factors_of
 from ...core.contracts.records import Scalar
 from ...core.contracts.sizes import State, size_of
 from ...core.contracts.words import MARGIN, exact, number
@@ -201,8 +201,7 @@ class PairedDifference(DeclaredMetric):
 
 def _factors(observations: pl.DataFrame) -> list[str]:
     """Return the columns that are factors of the estimates."""
-    aside = {*COLUMNS, *PAIRED, *LABELS, "family"}
-    return [name for name in observations.columns if name not in aside and not name.startswith(FACET)]
+    return [name for name in factors_of(observations) if name not in (*PAIRED, *LABELS, "family")]
 
 
 def _cells(observations: pl.DataFrame) -> pl.Series:
