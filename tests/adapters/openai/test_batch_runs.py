@@ -31,11 +31,11 @@ IMPATIENT = """
 import asyncio
 from matplotlib.figure import Figure
 from prejudge.core.cli import main
-from prejudge.core.engine.batch import desk
+from prejudge.core.engine.batch import manager
 Figure.savefig = lambda figure, file, **how: file.write(b"<svg/>")
 sleep = asyncio.sleep
 asyncio.sleep = lambda seconds, *more: sleep(min(seconds, 0.05), *more)
-desk.FULL_SECONDS = 0.1
+manager.FULL_SECONDS = 0.1
 main()
 """
 """The command, with all waits cut short, and without drawing its figures."""
