@@ -1,10 +1,16 @@
 """Whether Ray starts on this machine, by itself: it gives its own processes 30 s, too few where others keep it busy."""
 
+import contextlib
+import gc
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
+
+from prejudge.core.contracts.errors import UsageError
 
 ALONE = (
     "import ray; ray.init(address='local', num_cpus=1, include_dashboard=False, object_store_memory=80 << 20); "
@@ -34,3 +40,21 @@ def need_ray():
     if why := why_not():
         pytest.skip(f"Ray does not start on this machine: {why}")
     return ray
+
+
+@contextlib.contextmanager
+def time_for_ray() -> Iterator[None]:
+    """Skip the test where Ray's own server does not answer in its time: other tests keep the machine busy."""
+    try:
+        yield
+    except (UsageError, AssertionError) as error:
+        cause = error if isinstance(error, UsageError) else error.__cause__
+        if getattr(cause, "code", "") != "workers.start" or "timed out" not in str(cause).casefold():
+            raise
+        said = str(cause)
+    else:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # Ray leaves its half-started processes to their destructors
+        gc.collect()
+    pytest.skip(said)

@@ -25,7 +25,7 @@ from . import docs_files as made
 from . import docs_world as world
 from .command import blank_figure
 from .docs_pages import PAGES, blocks_of, commands_of, lines_of, name_of, write_files
-from .ray_here import need_ray
+from .ray_here import need_ray, time_for_ray
 
 pytest.importorskip("torch", reason="needs the extra hf")
 
@@ -191,7 +191,9 @@ def test_commands_of_a_page_run(page, template, tmp_path, monkeypatch):
         for start, step in BEFORE.items():
             if line.startswith(start):
                 step()
-        assert call(line, STUDIES["subtle" in name_of(page)]) in allowed(line), line
+        with time_for_ray():
+            code = call(line, STUDIES["subtle" in name_of(page)])
+        assert code in allowed(line), line
 
 
 def test_pages_show_commands_and_need_what_is_made_for_them():

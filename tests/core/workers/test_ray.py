@@ -33,7 +33,7 @@ from prejudge.core.workers import supervisor as supervisors
 from prejudge.core.workers.cluster import Cluster
 from prejudge.core.workers.options import WorkerOptions
 
-from ...ray_here import need_ray
+from ...ray_here import need_ray, time_for_ray
 from .studied import asked, exceeded
 
 BATCH, PER_CELL = 8, 10
@@ -49,7 +49,8 @@ def cluster():
     """A cluster as a run without an address starts it; the runs of these tests join it."""
     ray = need_ray()
     engine, before = Cluster(), signal.getsignal(signal.SIGTERM)
-    places = asyncio.run(engine.open(WorkerOptions(engine="ray", number=2)))
+    with time_for_ray():
+        places = asyncio.run(engine.open(WorkerOptions(engine="ray", number=2)))
     assert len(places) == 2 and signal.getsignal(signal.SIGTERM) is before
     try:
         yield ray
