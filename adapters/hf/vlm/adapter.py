@@ -136,7 +136,8 @@ class HFVLM(HFAdapter[_Model]):
         def plan(number: int, held: Held) -> list[Work[Wish]]:
             request = requests[number]
             text = render(loaded, request.messages)
-            prompt = encode(loaded, text, held.pictures)
+            prompt = held.prompts.get(text) or encode(loaded, text, held.pictures)
+            held.prompts[text] = prompt
             wish = plan_answer(loaded, request, prompt, held.names)._replace(opened=is_opened(text, loaded.think_tags))
             return [Work(number, Asked(held.names, prompt), wish)]
 

@@ -2,12 +2,14 @@
 
 Images and questions form a single sequence, each question with positions as if it directly followed its image, and a
 mask limits each to its image and itself. So an image's keys and values exist once, however many questions there are;
-copying them to a row per question costs more than the questions themselves. Whoever joins is appended.
+copying them to a row per question costs more than the questions themselves. Whoever joins is appended. Questions that
+join together with equal words, as the repeats of a study do, are encoded once and answered apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 from .model import Loaded
@@ -89,8 +91,8 @@ class Strip:
         none = torch.empty(0, dtype=torch.int64, device=loaded.device)
         self._owners = none
         """Number of the question or the stem that each token of the sequence belongs to."""
-        self._rows = self._begins = self._positions = none
-        """Of each unfinished question: its number, that of its stem, the position of its last token."""
+        self._rows = self._prompts = self._begins = self._positions = none
+        """Of each unfinished question: the numbers of its answer, words and stem, the position of its last token."""
 
     def open(self, asked: Sequence[tuple[int, Stem, Sequence[int]]], keep: int = 1) -> Any:
         """Add questions, and return the logits of the last `keep` positions of each: [question, position, token].
@@ -101,42 +103,48 @@ class Strip:
 
         device = self._loaded.device
         self._drop_finished()
-        begins = torch.tensor([self._place(number, stem) for number, stem, _ in asked], device=device)
-        before = torch.tensor([stem.length for _, stem, _ in asked], device=device)
-        lengths = torch.tensor([len(ids) for *_, ids in asked], device=device)
-        numbers = torch.arange(len(asked), device=device)
-        own, ends, rows = numbers.repeat_interleave(lengths), lengths.cumsum(0), self._opened + numbers
+        places: dict[tuple[int, tuple[int, ...]], int] = {}
+        which = [places.setdefault((number, tuple(ids)), len(places)) for number, _, ids in asked]
+        stems = {number: stem for number, stem, _ in asked}
+        begins = torch.tensor([self._place(number, stems[number]) for number, _ in places], device=device)
+        before = torch.tensor([stems[number].length for number, _ in places], device=device)
+        lengths = torch.tensor([len(ids) for _, ids in places], device=device)
+        numbers = torch.arange(len(places), device=device)
+        own, ends, prompts = numbers.repeat_interleave(lengths), lengths.cumsum(0), self._opened + numbers
         starts = ends - lengths
         kept = torch.maximum(ends[:, None] - torch.arange(keep, 0, -1, device=device), starts[:, None])
         logits = self._run(
-            torch.tensor([token for *_, ids in asked for token in ids], device=device),
-            rows[own],
-            begins[own],
+            torch.tensor([token for _, ids in places for token in ids], device=device),
+            (prompts[own], begins[own]),
             before[own] + torch.arange(len(own), device=device) - starts[own],
             logits_to_keep=kept.flatten(),
         )
-        self._opened += len(asked)
-        self._rows, self._begins = torch.cat([self._rows, rows]), torch.cat([self._begins, begins])
-        self._positions = torch.cat([self._positions, before + lengths - 1])
-        return logits.view(len(asked), keep, -1)
+        row = torch.tensor(which, device=device)
+        self._opened += len(places) + len(asked)
+        self._rows = torch.cat([self._rows, self._opened - len(asked) + torch.arange(len(asked), device=device)])
+        self._prompts, self._begins = torch.cat([self._prompts, prompts[row]]), torch.cat([self._begins, begins[row]])
+        self._positions = torch.cat([self._positions, (before + lengths - 1)[row]])
+        return logits.view(len(places), keep, -1)[row]
 
     def step(self, tokens: Any) -> Any:
         """Append one token to every question, and return the logits after it: [question, token]."""
         self._positions = self._positions + 1
-        return self._run(tokens, self._rows, self._begins, self._positions)
+        return self._run(tokens, (self._rows, self._prompts, self._begins), self._positions)
 
     def take(self, rows: Any) -> None:
         """Continue with some of the questions."""
-        self._rows, self._begins, self._positions = self._rows[rows], self._begins[rows], self._positions[rows]
+        self._rows, self._prompts = self._rows[rows], self._prompts[rows]
+        self._begins, self._positions = self._begins[rows], self._positions[rows]
 
-    def _run(self, ids: Any, rows: Any, begins: Any, positions: Any, **more: Any) -> Any:
+    def _run(self, ids: Any, seen: tuple[Any, ...], positions: Any, **more: Any) -> Any:
+        """Run tokens, each of which sees those of some owners: its own, and what they follow."""
         import torch
 
-        owners = torch.cat([self._owners, rows])
+        owners = torch.cat([self._owners, seen[0]])
         with torch.inference_mode():
             made = self._loaded.model(
                 input_ids=ids[None],
-                attention_mask=_mask(self._loaded, owners, rows, begins),
+                attention_mask=_mask(self._loaded, owners, seen),
                 position_ids=positions[None],
                 past_key_values=self._cache,
                 use_cache=True,
@@ -160,7 +168,7 @@ class Strip:
         """Remove what no unfinished question needs."""
         import torch
 
-        kept = torch.isin(self._owners, torch.cat([self._rows, self._begins])).nonzero()[:, 0]
+        kept = torch.isin(self._owners, torch.cat([self._rows, self._prompts, self._begins])).nonzero()[:, 0]
         if len(kept) == len(self._owners):
             return
         layers = _layers(self._cache, len(self._owners))
@@ -210,14 +218,14 @@ def _extend(cache: Any, layers: Iterable[tuple[Any, ...]]) -> None:
         cache.update(keys, values, number)
 
 
-def _mask(loaded: Loaded, owners: Any, rows: Any, begins: Any) -> Any:
-    """Let new tokens see their stem and what came before in their own question: [1, 1, new token, token]."""
+def _mask(loaded: Loaded, owners: Any, seen: Sequence[Any]) -> Any:
+    """Let new tokens see what came before of the owners they follow: [1, 1, new token, token]."""
     import torch
 
     place = torch.arange(len(owners), device=owners.device)
-    past = place <= place[len(owners) - len(rows) :, None]
-    seen = ((owners == begins[:, None]) | (owners == rows[:, None])) & past
+    past = place <= place[len(owners) - len(seen[0]) :, None]
+    visible = reduce(torch.logical_or, [owners == each[:, None] for each in seen]) & past
     lowest = torch.finfo(loaded.model.dtype).min
-    return torch.zeros(seen.shape, dtype=loaded.model.dtype, device=owners.device).masked_fill(~seen, lowest)[
+    return torch.zeros(visible.shape, dtype=loaded.model.dtype, device=owners.device).masked_fill(~visible, lowest)[
         None, None
     ]

@@ -51,7 +51,7 @@ class Engine:
 
         def questions() -> Iterator[tuple[int, Question]]:
             for group, works in enumerate(groups):
-                for request, asked, wish in sorted(works, key=lambda work: len(work.asked.prompt.ids)):
+                for request, asked, wish in sorted(works, key=_length_and_tokens):
                     if self._can_share(asked.prompt):
                         yield request, Question(asked, wish, group)
                     else:
@@ -138,6 +138,11 @@ class Engine:
         if made is None:
             raise too_large(ONE)
         return made
+
+
+def _length_and_tokens(work: Work[Wish]) -> tuple[int, tuple[int, ...]]:
+    """Order questions by length, repeats of one beside each other."""
+    return len(work.asked.prompt.ids), work.asked.prompt.ids
 
 
 def _check(stop: threading.Event) -> None:

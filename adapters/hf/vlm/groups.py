@@ -19,6 +19,8 @@ class Held(NamedTuple):
     names: tuple[str, ...]
     """Their sha256."""
     pictures: list[Any]
+    prompts: dict[str, Encoded]
+    """What was encoded with them, by its text: repeats of a question are encoded once."""
 
 
 class Asked(NamedTuple):
@@ -54,7 +56,7 @@ def by_image(
         groups.setdefault(images_of(prompt), []).append(number)
     for names, numbers in groups.items():
         try:
-            held = Held(names, [open_image(sha256, blobs) for sha256 in names])
+            held = Held(names, [open_image(sha256, blobs) for sha256 in names], {})
         except ModelError as error:
             errors.update(dict.fromkeys(numbers, error))
             continue

@@ -44,7 +44,10 @@ class VLMWriter(Writer[Question, Answer]):
         return super()._fit(group) and len(group) <= self._most_rows() and stems <= most
 
     def _size(self, group: Sequence[Question]) -> int:
-        return sum(len(one.asked.prompt.ids) - one.asked.prompt.stem for one in group)
+        # Repeats of a prompt are encoded once; each takes room for its answer only.
+        prompts = {(one.group, one.ids): len(one.ids) for one in group}
+        repeats = len(group) - len(prompts)
+        return sum(prompts.values()) + repeats * min(group[-1].wish.most, len(group[-1].ids))
 
     def _row(self, task: Question) -> Answer:
         return Answer(task.asked.prompt.ids, task.wish)

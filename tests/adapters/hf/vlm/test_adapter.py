@@ -330,11 +330,11 @@ def test_missing_pillow_names_extra(llava, monkeypatch):
 def test_memory_shortage_halves_batch(llava, monkeypatch):
     wanted, original, sizes = ask(llava, greedy()), _vlm_cache.Strip._run, []
 
-    def scarce(self: Any, ids: Any, rows: Any, *given: Any, **more: Any) -> Any:
-        sizes.append(len(set(rows.tolist())))
+    def scarce(self: Any, ids: Any, seen: Any, *given: Any, **more: Any) -> Any:
+        sizes.append(len(set(seen[0].tolist())))
         if sizes[-1] > 1:
             raise RuntimeError("CUDA out of memory")
-        return original(self, ids, rows, *given, **more)
+        return original(self, ids, seen, *given, **more)
 
     monkeypatch.setattr(hf_vlm, "try_sharing", lambda *_: "refilled")
     monkeypatch.setattr(_vlm_cache.Strip, "_run", scarce)
