@@ -56,11 +56,21 @@ class CudaMeter:
 class Budget:
     """Tokens of one pass, on one device."""
 
-    def __init__(self, device: str, tokens: int, fixed: int | None = None, meter: Meter | None = None) -> None:
-        """Begin with `tokens`, or stay with what a user has `fixed`; without a meter it never grows."""
+    def __init__(
+        self, device: str, tokens: int, fixed: int | None = None, meter: Meter | None = None, growth: int = MOST_GROWTH
+    ) -> None:
+        """Begin with `tokens`, or stay with what a user has `fixed`; without a meter it never grows.
+
+        Args:
+            device: Name of the device, as torch has it.
+            tokens: Tokens of the first pass.
+            fixed: Tokens of every pass that fits.
+            meter: Measures memory; by default that of a CUDA device.
+            growth: Largest budget, in times the first.
+        """
         self._device = device
         self.tokens = self._first = fixed or tokens
-        self._most = self._first if fixed else self._first * MOST_GROWTH
+        self._most = self._first if fixed else self._first * growth
         self._meter = meter or (CudaMeter(device) if device.startswith("cuda") else None)
 
     @property

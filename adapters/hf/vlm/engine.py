@@ -23,6 +23,9 @@ MAX_LOGITS, MAX_LOGITS_CPU = 1 << 28, 1 << 24
 BUDGET, BUDGET_CPU = 4096, 512
 """Tokens of the questions of one pass, if nobody says otherwise: each is compared with all others and with the image,
 so a processor fares best with about as many as the image has."""
+MOST_GROWTH = 8
+"""Times the first budget: on an H200, passes of 32,768 tokens answered 299 questions/s, of 65,536 no more than 226,
+since each token is compared with all others."""
 ONE = "one prompt alone"
 T = TypeVar("T")
 
@@ -33,7 +36,7 @@ class Engine:
     def __init__(self, loaded: Loaded, sharing: Sharing, budget: int | None = None) -> None:
         self._loaded, self._shares = loaded, sharing != "none"
         slow = loaded.device == "cpu"
-        self.budget = Budget(loaded.device, BUDGET_CPU if slow else BUDGET, budget)
+        self.budget = Budget(loaded.device, BUDGET_CPU if slow else BUDGET, budget, growth=MOST_GROWTH)
         self._most_logits = MAX_LOGITS_CPU if slow else MAX_LOGITS
         self._stems = Stems(loaded)
         self._writer = VLMWriter(loaded, self._stems, self.budget, self._most_rows)
