@@ -53,7 +53,7 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """For `tf-idf`: scores within one standard deviation of the mean, as in Table 4, or above."""
     salience_level: float = 0.05
     salience_correction: Literal["discrete", "bh"] = "discrete"
-    """Of `exact` over prompts: by the p that each test can give, or Benjamini-Hochberg."""
+    """Of `exact` over wordings: by the p that each test can give, or Benjamini-Hochberg."""
     judgements: int = 3
     """Number of judgements per association."""
     judge_temperature: float | None = 0.7
