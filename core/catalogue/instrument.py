@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from ..contracts import REASONING, Metric, Options, Probe, Stage
+from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
 from ..contracts.records import Generate
-from ..design import Roles
+from ..design import DesignedStage, Roles
 from .limiting import Limit, limit_stages
 
 STAGE = "stage"
@@ -84,8 +86,30 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         return list(self._stages)
 
     @cached_property
+    def _unlimited(self) -> tuple[Stage, ...]:
+        return tuple(self.probe.stages(self.options))
+
+    @cached_property
     def _stages(self) -> tuple[Stage, ...]:
-        return limit_stages(self.probe.stages(self.options), self.limit)
+        return limit_stages(self._unlimited, self.limit)
+
+    @property
+    def designed(self) -> DesignedStage | None:
+        """Return the first stage with a declared design, as if all of it were asked; None: there is none."""
+        return next((stage for stage in self._unlimited if isinstance(stage, DesignedStage)), None)
+
+    def place(self, adapters: Mapping[str, ModelAdapter]) -> None:
+        """Let the model that is asked the declared design know its cells, before its identity is read.
+
+        The table is made only for a model that reads it, and of all cells, so that every part of the study asks the
+        same model.
+
+        Args:
+            adapters: The models by role.
+        """
+        stage = self.designed
+        if stage is not None and (adapter := adapters.get(stage.role)) is not None:
+            adapter.services = msgspec.structs.replace(adapter.services, cells=lambda: stage.located)
 
     def files(self) -> list[str]:
         """Return the paths of the files that options of the metrics name."""

@@ -309,7 +309,7 @@ class Supervisor:
 
     def _hand_over(self, member: Member, model: str) -> None:
         services = self._services[model]
-        names = [name for name in ("blobs", "keep", "generation") if getattr(services, name) is not None]
+        names = [name for name in ("blobs", "keep", "generation", "cells") if getattr(services, name) is not None]
         if member.link is not None:
             member.link.send(pack(Bind(model, names)))
 
@@ -431,6 +431,8 @@ def _call(services: Services, need: Need) -> bytes:
         return services.keep(need.data, need.text).encode()
     if need.service == "blobs" and services.blobs is not None:
         return services.blobs(need.text)
+    if need.service == "cells" and services.cells is not None:
+        return pack(services.cells())
     raise DataError(f"this run has no service {need.service!r}.", code="data")
 
 
