@@ -12,7 +12,7 @@ from ..contracts import REASONING, Metric, Options, Probe, Stage
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
 from ..contracts.records import Generate
-from ..design import DesignedStage, Roles
+from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages
 
 STAGE = "stage"
@@ -61,10 +61,18 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     def facets(self) -> tuple[str, ...]:
         """Return the columns that an inference is over: all that is sampled, but what lies within another such.
 
-        What has fewer than `FEWEST_LEVELS` is left out: the claim is for these levels.
+        What has fewer than `FEWEST_LEVELS` is left out: the claim is for these levels. Of facets whose levels go
+        together one to one, the first counts.
         """
-        facets = () if self.design is None else self.design.facets()
-        return tuple(facet.name for facet in facets if not facet.nested_in and facet.levels >= FEWEST_LEVELS)
+        sampled = () if self.design is None else self.design.facets()
+        facets = {facet.name: facet for facet in sampled if facet.levels >= FEWEST_LEVELS}
+        order = {name: place for place, name in enumerate(facets)}
+
+        def covered(inner: Facet) -> bool:
+            outer = [facets[name] for name in inner.nested_in if name in facets]
+            return any(inner.name not in one.nested_in or order[one.name] < order[inner.name] for one in outer)
+
+        return tuple(name for name, facet in facets.items() if not covered(facet))
 
     @property
     def every_option(self) -> EveryOption:

@@ -1,4 +1,4 @@
-"""Sentence pairs that differ in a few words: the word difference, two trials per pair, and a stage for two probes.
+"""Sentence pairs that differ in a few words: the word difference, requests, and how answers are read.
 
 Invariant: the same words are scored in the two sentences of a pair, because both have the same alignment. With the
 unit `word` it is computed here and given as spans; with `token` the adapter aligns the model's own tokens, and
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -19,7 +18,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.contracts import Counting, LargeStage, Options, Trial, Unreadable
+from ...core.contracts import Counting, LargeStage, Options, Unreadable
 from ...core.contracts.csv import Row
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 from ...core.design import Design, Rows
@@ -96,21 +95,18 @@ def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
     return spans
 
 
-def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
-    """Yield the two trials of a pair, that of the first sentence first."""
+def request_of(pair: Pair, place: int, options: PairOptions) -> PseudoLikelihood:
+    """Return the request of the first (0) or the second (1) sentence of a pair."""
     spans: tuple[Spans, Spans] = ((), ())
     if options.unit == "word":
         spans = pair.spans or word_difference(*pair.texts)
-    for place in (0, 1):
-        side = pair.sides[place]
-        request = PseudoLikelihood(
-            text=pair.texts[place],
-            given=spans[place],
-            contrast=pair.texts[1 - place] if options.unit == "token" else None,
-            contrast_first=options.unit == "token" and place == 1,
-            variant=options.variant,
-        )
-        yield Trial(f"{pair.id}/{side}", {"pair": pair.id, "side": side, **pair.factors}, request)
+    return PseudoLikelihood(
+        text=pair.texts[place],
+        given=spans[place],
+        contrast=pair.texts[1 - place] if options.unit == "token" else None,
+        contrast_first=options.unit == "token" and place == 1,
+        variant=options.variant,
+    )
 
 
 def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int) -> Rows:
@@ -178,26 +174,6 @@ class ScoredStage(LargeStage):
         if not read.select(usable.fill_null(False).all()).item():
             return None
         return read.select(self.outcomes)
-
-
-class PairStage(ScoredStage):
-    """The same of pairs that are listed; the two sentences of a pair are adjacent."""
-
-    def __init__(self, options: PairOptions) -> None:
-        self._options = options
-
-    @abstractmethod
-    def pairs(self) -> Iterable[Pair]:
-        """Return the pairs in order, the same at each call."""
-
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield two trials per pair, lazily."""
-        for pair in self.pairs():
-            yield from pair_trials(pair, self._options)
-
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count two trials per pair."""
-        return 2 * sum(1 for _ in self.pairs())
 
 
 def _digest(seed: int, text: str) -> bytes:

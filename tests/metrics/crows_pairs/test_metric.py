@@ -175,4 +175,4 @@ def test_few_pairs_are_told():
 def test_methods_say_what_was_compared():
     said = METRIC.methods(QUICK)
     assert "rounded as the option decimals says" in said
-    assert "Every pair counts as independent of the others (samples of one prompt are one cluster); shares have" in said
+    assert "differing_word" in said and "flips the signs of whole clusters' deviations" in said
