@@ -17,7 +17,7 @@ from ...command import call
 ODD = "Δ−“ü”─≥\u202e€"
 """Signs that cp1252 or ASCII lack."""
 MODEL = "modell-ü-≥"
-QUICK = ("--set", "subtle.resamples=99", "--set", "per_cell=2", "-q")
+QUICK = ("--set", "subtle.resamples=99", "--set", "domains=beauty", "--set", "per_cell=2", "-q")
 PAIRS = ("--set", "trisentbias.resamples=99", "-q")
 REGISTRY = f"""
 [models."{MODEL}"]
@@ -140,7 +140,7 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("compare", first, pairs),
         ("variance", first, second),
         ("variance", pairs),
-        ("multiverse", "subtle-sai", "--model", MODEL, *QUICK[:-1]),
+        ("multiverse", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL, *PAIRS[:-1]),
         ("converge", "beauty-and-competence", "--model", MODEL, "--plan"),
         ("gate", pairs, "--policy", "policy.toml", "--junit", "gate ≥.xml", "--markdown", "gate ≥.md"),
         ("gate", first, "--policy", "wrong.toml"),
