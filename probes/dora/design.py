@@ -23,7 +23,7 @@ def completions_design(
 ) -> Design:
     """Return the design of the sentences: a wording is one level in all settings that have it."""
     sentences = sentences_of(settings, options.wordings)
-    wordings = Levels(tuple(one.id for one in sentences), {"setting": tuple(one.settings for one in sentences)})
+    wordings = Levels(tuple(text.id for text in sentences), {"setting": tuple(text.settings for text in sentences)})
     return Design(
         (
             By("setting", _settings(settings, "t2t")),

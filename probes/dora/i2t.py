@@ -73,34 +73,34 @@ class ImpressionStage(TextStage):
 
     def _asked(self, number: str, picture: Picture) -> tuple[str, int]:
         """Return the block of an image, and the place of the wording of the questions about it."""
-        known, count = list(DRAWINGS), self._options.wordings
-        place = known.index(picture.wording) if picture.wording in known else picture.sample % count
+        ids, count = list(DRAWINGS), self._options.wordings
+        place = ids.index(picture.wording) if picture.wording in ids else picture.sample % count
         # Drawings of an earlier run may be in more wordings than are asked for now.
         count = count if place < count else WORDINGS
         together = in_block(place, count)
-        turn = together.index(place) + picture.sample // count + T2I_SETTINGS.index(number)
+        turn = together.index(place) + picture.sample // count + (number == "plural")
         return str(block_of(place, count)), together[turn % len(together)]
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the questions, grouped by image."""
         sampling = self._options.sampling()
-        for number, one in self._pictures(earlier):
-            block, place = self._asked(number, one)
+        for number, picture in self._pictures(earlier):
+            block, place = self._asked(number, picture)
             for setting in self._options.settings:
                 cell: dict[str, Scalar] = {
                     "modality": "i2t",
                     "setting": setting,
-                    "dimension": one.dimension,
-                    "descriptor": one.descriptor,
-                    "form": one.form,
-                    "image": one.sha256,
+                    "dimension": picture.dimension,
+                    "descriptor": picture.descriptor,
+                    "form": picture.form,
+                    "image": picture.sha256,
                     "block": block,
-                    "wording": one.wording,
+                    "wording": picture.wording,
                     "question": question_id(setting, place),
-                    "sample": one.sample,
+                    "sample": picture.sample,
                 }
-                name = f"{setting}/{one.dimension}/{one.form}/{one.sample}/{one.sha256[:12]}"
-                yield Trial(name, cell, about(one.sha256, QUESTIONS[setting][place], sampling))
+                name = f"{setting}/{picture.dimension}/{picture.form}/{picture.sample}/{picture.sha256[:12]}"
+                yield Trial(name, cell, about(picture.sha256, QUESTIONS[setting][place], sampling))
 
 
 class FolderStage(ImpressionStage, LargeStage):

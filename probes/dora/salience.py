@@ -68,7 +68,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tail: Literal["upper", "both"] = "upper"
     """Tail of the normal distribution for p: large scores, or scores far from the mean on either side."""
     correction: Literal["discrete", "bh"] = "discrete"
-    """Of `exact` over wordings: by the p that each test can give (`discrete.discrete_adjusted`), or as if continuous."""
+    """Of `exact` over wordings: by the p each test can give (`discrete.discrete_adjusted`), or as if continuous."""
     prior: float | None = None
     """Weight of the Dirichlet prior, in words; None: the mean count of a descriptor."""
     least_pmi: float = 3.0

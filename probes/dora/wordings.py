@@ -76,8 +76,8 @@ def ensure_wordings(options: DoraOptions) -> None:
 def sentences_of(settings: tuple[str, ...], wordings: int) -> list[Sentence]:
     """Return the first wordings of each family of settings."""
     families = dict.fromkeys(FAMILIES[setting] for setting in settings)
-    listed = ([one for one in SENTENCES.values() if family in one.settings] for family in families)
-    return [one for own in listed for one in own[:wordings]]
+    listed = ([sentence for sentence in SENTENCES.values() if family in sentence.settings] for family in families)
+    return [sentence for sentences in listed for sentence in sentences[:wordings]]
 
 
 def stem_in(setting: str, form: str, stem: str, wording: str) -> str:
