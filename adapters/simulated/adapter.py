@@ -210,9 +210,11 @@ class Simulated(ModelAdapter):
         words = shared_lists(_named(lists, chosen.varying))
         masks = {} if chosen.masks is None else read_masks(chosen.masks)
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
+        if self._planting is not None:
+            planted = msgspec.structs.replace(planted, spread=0.0)
         settings = _settings(planted, chosen)
         if self._planting is not None:
-            planted = msgspec.structs.replace(planted, strength=0.0, spread=0.0)
+            planted = msgspec.structs.replace(planted, strength=0.0)
         self._noise = Noise(chosen.seed)
         self._habits = Habits(planted, Leans(self._noise, planted.correlation, planted.unequal))
         self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits, masks)

@@ -91,8 +91,8 @@ class CellAnswers:
 
     def _scores(self, menu: Sequence[Alternative], planted: float, encoded: bytes) -> list[float]:
         return [
-            (planted / 2 if one.up else -planted / 2) + self._noise_of(encoded, one.text) - NEARLY * at
-            for at, one in enumerate(menu)
+            (planted / 2 if answer.up else -planted / 2) + self._noise_of(encoded, answer.text) - NEARLY * at
+            for at, answer in enumerate(menu)
         ]
 
     def _likelihoods(
@@ -101,7 +101,9 @@ class CellAnswers:
         """Score the alternatives among the continuations; without any, all is planted in the first continuation."""
         scores = [0.0] * len(request.continuations)
         if menu and self.cells.form != "number":
-            by_name = dict(zip((bare(one.text) for one in menu), self._scores(menu, planted, encoded), strict=True))
+            by_name = dict(
+                zip((bare(answer.text) for answer in menu), self._scores(menu, planted, encoded), strict=True)
+            )
             scores = [by_name.get(bare(text), -ALWAYS / 2) for text in request.continuations]
         elif scores:
             scores[0] = planted + self._noise_of(encoded)
@@ -138,7 +140,7 @@ def _said(menu: Sequence[Alternative], prompt: str) -> list[str]:
     names = {}
     for choice in options.choices if options else ():
         names[bare(choice.answer.removesuffix(choice.text))] = names[bare(choice.text)] = choice.answer
-    return [names.get(bare(one.text), one.text) for one in menu]
+    return [names.get(bare(answer.text), answer.text) for answer in menu]
 
 
 def _number(menu: Sequence[Alternative], value: float) -> str:

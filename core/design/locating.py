@@ -124,7 +124,7 @@ def _response(request: AnyRequest, texts: Sequence[str], chosen: str) -> AnyResp
     """Return the response of a model that certainly gives one of the answers."""
     if isinstance(request, Likelihood):
         scores = [0.0 if _names(text, chosen) else UNLIKELY for text in request.continuations]
-        return Likelihoods(scores=tuple(TokenScores(log_probability=one - 1, count=1) for one in scores))
+        return Likelihoods(scores=tuple(TokenScores(log_probability=score - 1, count=1) for score in scores))
     if isinstance(request, Classify):
         return Classification(probabilities={text: float(text == chosen) for text in texts})
     if isinstance(request, Generate):

@@ -17,8 +17,6 @@ from .grid import joint
 Effects = npt.NDArray[np.float64]
 Draws = Callable[[str, Sequence[tuple[str, ...]]], Effects]
 """Standard normal numbers, one for each combination of levels, for what a preference is of."""
-ONE = 1.0
-"""Side of a lone level."""
 _inverse = NormalDist().inv_cdf
 
 
@@ -110,7 +108,7 @@ def _sides(cells: Cells, name: str) -> Effects:
     column, controls = cells.columns[name], cells.controls.get(name, ())
     compared = [at for at, level in enumerate(column.levels) if level not in controls]
     table = np.zeros(len(column.levels) + 1)
-    table[compared] = np.linspace(1, -1, len(compared)) if len(compared) > 1 else ONE
+    table[compared] = np.linspace(1, -1, len(compared)) if len(compared) > 1 else 1.0
     return table[column.codes]
 
 
@@ -118,10 +116,10 @@ def _preferred(cells: Cells, preference: Preference, draws: Draws) -> Effects:
     """Return the preferences in each cell, of a variance of 1."""
     for name in preference.of:
         if name not in cells.columns:
-            raise UnknownNameError("factor or part", name, list(cells.columns))
+            raise UnknownNameError("factor", name, list(cells.columns))
     within = (() if preference.shared else cells.groups) + (cells.contexts if preference.by_context else ())
     apart = [cells.columns[name] for name in within]
-    scale = ONE if preference.shared or not cells.groups else np.sqrt(0.5)
+    scale = 1.0 if preference.shared or not cells.groups else np.sqrt(0.5)
     if not preference.product:
         columns = [cells.columns[name] for name in preference.of]
         return scale * _drawn(columns + apart, "*".join((*preference.of, *within)), draws)
@@ -135,9 +133,9 @@ def _drawn(columns: Sequence[LevelColumn], kind: str, draws: Draws) -> Effects:
     """Return the number of each cell's combination of levels; 0 where the first column has none."""
     numbers = joint([column.codes for column in columns], len(columns[0].codes))
     first = np.unique(numbers, return_index=True)[1]
-    names = [[*column.levels, ""] for column in columns]
+    levels_of = [[*column.levels, ""] for column in columns]
     combinations = [
-        tuple(levels[column.codes[row]] for levels, column in zip(names, columns, strict=True)) for row in first
+        tuple(levels[column.codes[row]] for levels, column in zip(levels_of, columns, strict=True)) for row in first
     ]
     values = draws(kind, combinations)[numbers]
     return np.where(columns[0].codes >= 0, values, 0.0)

@@ -126,9 +126,7 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
 def _plan_stage(catalogue: Catalogue, study: Study, instrument: Instrument, store: Store | None) -> StagePlan:
     stage = instrument.stages()[0]
     model = study.roles.get(stage.role)
-    identity = (
-        _identity(catalogue.adapter(model), instrument) if model is not None and store is not None else None
-    )
+    identity = _identity(catalogue.adapter(model), instrument) if model is not None and store is not None else None
     prices = catalogue.registry.model(model).prices if model is not None else Prices()
     rates = learn(store, identity, stage.operation) if store is not None and identity is not None else RULE_OF_THUMB
     if model is not None and not rates.learned_from:
