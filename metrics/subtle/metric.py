@@ -60,8 +60,6 @@ PLACES = (1, 2, 3)
 class SubtleMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for measuring associations of polarity."""
 
-    cluster: str | tuple[str, ...] = ("template", "term")
-    """Columns that the claim is to hold for beyond their values: two are crossed, one is resampled whole."""
     no_match: Literal["missing", "zero"] = "missing"
     """Answers that match no option: missing; or 0 in further rows of Kendall's tau, as in the authors' reports (they
     stay out of the percentages)."""
@@ -235,8 +233,8 @@ class Subtle(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"domain", "pronoun", "given", "chosen", "status"})
     groups = ((), ("domain",), ("pronoun",), ("domain", "pronoun"), ("prompt",))
     missing = ("domain", "given")
+    clusters = ("template", "term")
     unknown = "left out"
-    fixed = "The options are taken as they are: an association of single options is not covered."
     measures = (
         *(_delta(option) for option in POLARITIES),
         _tau("c", tau_c, CODINGS[0], clustered=True),
@@ -252,7 +250,7 @@ class Subtle(DeclaredMetric):
     def design(self, options: SubtleMetricOptions) -> Declaration:
         """Return what is declared; a way of clustering that is not known for every answer of a group is left out."""
         measures = tuple(m for m in self._declared.measures if options.no_match == "zero" or m.group != CODED_TOO)
-        return msgspec.structs.replace(self._declared, measures=measures, clusters=options.ways)
+        return msgspec.structs.replace(self._declared, measures=measures, clusters=self.clusters_of(options))
 
     def rows(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame:
         """Return the answers; those without a choice are not ok.

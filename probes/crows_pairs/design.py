@@ -21,7 +21,7 @@ def crows_design(pairs: Sequence[Pair]) -> Design:
     table = Levels(
         tuple(pair.id for pair in pairs), columns | {DIFFERING_WORD: tuple(differing_words(pair) for pair in pairs)}
     )
-    parts = (By("bias_type"), Fixed("direction"), Sampled(DIFFERING_WORD, several="commonest"))
+    parts = (By("bias_type"), By("direction"), Sampled(DIFFERING_WORD, several="commonest"))
     return Design(
         (Sampled("pair", table, parts), Fixed("sentence", _sentences(), (Group("side"),), within=("direction",))),
         columns={name: name for name in FACTORS},
