@@ -55,6 +55,8 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
 
 OVER = "over"
 """Fact of an estimate: the facets its interval and test generalise over, such as `template x attribute`."""
+FIXED = "fixed"
+"""Fact of an estimate: the fixed levels that it averages over, as a clause such as `in these four forms`."""
 FEW_LEVELS = 6
 """Below so many levels of a facet, estimates have a caveat."""
 
@@ -246,13 +248,19 @@ WORDS = {
 
 
 def population(estimates: Sequence[Estimate]) -> str:
-    """Return what the tests of these estimates generalise over, in words; empty where they differ."""
+    """Return what the tests of these estimates generalise over, and what they hold for alone, in words.
+
+    Either is left out where the estimates differ in it.
+    """
     over = {str(estimate.facts.get(OVER, "")) for estimate in estimates}
     facets = over.pop().split(" x ") if len(over) == 1 else []
     words = sorted({WORDS.get(facet, f"{facet.replace('_', ' ')}s") for facet in facets if facet != "template"} - {"s"})
     if "template" in facets:
-        return f"for {listed(words)} like these in sentences like these" if words else TEMPLATES_ALONE
-    return f"for {listed(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+        whom = f"for {listed(words)} like these in sentences like these" if words else TEMPLATES_ALONE
+    else:
+        whom = f"for {listed(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+    fixed = {str(estimate.facts.get(FIXED, "")) for estimate in estimates}
+    return ", ".join(filter(None, [whom, *(fixed if len(fixed) == 1 and whom else ())]))
 
 
 TEMPLATES_ALONE = "for these words only, in sentences like these"
