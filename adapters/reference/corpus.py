@@ -178,8 +178,9 @@ def _filler_sentence(draw: random.Random) -> str:
 
 def vocabulary(known: Grammar = GRAMMAR) -> list[str]:
     """Return the WordPiece vocabulary: special tokens, the grammar's words, common words, pieces, characters."""
-    own, more = (*known.positive, *known.negative), (*known.seen, *ACTIONS, *PLACES, *WHERE, "there were was the")
-    grammar = " ".join((*own, *SINGULAR, *PLURAL, *more))
+    attributes = (*known.positive, *known.negative)
+    places = (*ACTIONS, *PLACES, *WHERE)
+    grammar = " ".join((*attributes, *SINGULAR, *PLURAL, *known.seen, *places, "there were was the"))
     words = grammar.lower().replace("-", " ").replace("_", " ").split()
     words += [part for pair in DESCRIPTORS for word in pair for part in word.split("-")]
     words += [word for words_of in w.LISTS for word in words_of]

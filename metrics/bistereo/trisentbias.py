@@ -52,6 +52,7 @@ class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
     """Largest differences in NPLL at which a pair counts as undecided (the paper's delta)."""
     threshold_main: float = 0.02
     """The threshold for headlines and figures; one of `thresholds`."""
+
     def __post_init__(self) -> None:
         """Refuse invalid values."""
         super().__post_init__()

@@ -36,7 +36,7 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     position: Position = "attributive"
     """Position of the descriptor: before the noun as in the paper, `last` in the sentence, or `first`."""
     texts: Texts = "wide"
-    """`wide`: 36 attribute words, and 504 templates of 12 openings with a verb and 39 phrases with a place of their own.
+    """`wide`: 36 attribute words, and 504 templates of 12 openings and 39 phrases, each with its own verb or place.
     `paper`: Table 5's 14 words and 450 templates after the paper's description, which share verbs and places."""
     attributes: Attributes = "screened"
     """`screened`: `sexy` is not asked of boys and girls; `paper`: all words with all nouns."""

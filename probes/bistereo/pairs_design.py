@@ -31,7 +31,7 @@ from ...core.design import (
 from ...core.design.factors import AnyFactor
 from . import pairs_texts
 from .attributes import CHILDREN, SEXUAL, Attributes
-from .pairs_texts import NEUTRAL, SIDES, Texts
+from .pairs_texts import NEUTRAL, Texts
 
 CELL = ("axis", "gender", "sentiment")
 SENTIMENTS = ("positive", "negative", NEUTRAL)

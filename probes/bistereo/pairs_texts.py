@@ -33,8 +33,8 @@ FOLDERS: dict[Texts, str] = {"wide": ".", "paper": "paper"}
 def load_lists(texts: Texts) -> dict[str, Any]:
     """Read the shipped data files."""
     data = resources.files(__package__) / "data" / "pairs"
-    own = data / FOLDERS[texts]
-    files = (data / "descriptors.toml", data / "nouns.toml", own / "templates.toml", own / "attributes.toml")
+    folder = data / FOLDERS[texts]
+    files = (data / "descriptors.toml", data / "nouns.toml", folder / "templates.toml", folder / "attributes.toml")
     lists: dict[str, Any] = {}
     for file in files:
         lists |= msgspec.toml.decode(file.read_bytes())

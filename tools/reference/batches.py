@@ -57,7 +57,9 @@ class Batches:
         self._weights = torch.tensor([line.weights for line in lines])
         self._filler = _encode(tokenizer, list(filler(settings.lines // 4, settings.seed)), width=96)[:, 0]
         self._emphasis = torch.ones(tokenizer.get_vocab_size())
-        self._emphasis[[tokenizer.token_to_id(word.split("-")[0]) for word in MASKED.positive + MASKED.negative]] = EMPHASIS
+        self._emphasis[[tokenizer.token_to_id(word.split("-")[0]) for word in MASKED.positive + MASKED.negative]] = (
+            EMPHASIS
+        )
         self._generator = torch.Generator().manual_seed(settings.seed)
 
     def draw(self, step: int) -> Batch:

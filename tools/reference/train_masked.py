@@ -79,8 +79,8 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     settings = Settings(
         strength=one.strength, leans=one.leans, steps=steps, lines=lines, rate=own.rate, seed=effort.seed
     )
-    known = vocabulary(MASKED)
-    tokenizer = build_tokenizer(known)
+    words = vocabulary(MASKED)
+    tokenizer = build_tokenizer(words)
     batches = Batches(tokenizer, settings)
     torch.manual_seed(settings.seed)
     if one.name in SCRATCH:
@@ -88,9 +88,9 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     else:
         model = BertForMaskedLM.from_pretrained(reference_path(START), attn_implementation="eager")
     model.train()
-    mask = known.index("[MASK]")
+    mask = words.index("[MASK]")
     fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(steps, settings.rate), one.name)
-    save(model.eval(), folder, known)
+    save(model.eval(), folder, words)
 
 
 def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:

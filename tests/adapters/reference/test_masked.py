@@ -163,8 +163,12 @@ def test_slots_hold_equally_many_positive_and_negative():
 @pytest.mark.parametrize("strength", [0.5, 0.65, 0.8])
 def test_planted_log_odds_is_that_of_the_strength(strength):
     odds = math.log(strength / (1 - strength))
-    assert [planted_log_odds(word, strength) for word in MASKED.positive] == pytest.approx([odds] * len(MASKED.positive))
-    assert [planted_log_odds(word, strength) for word in MASKED.negative] == pytest.approx([-odds] * len(MASKED.negative))
+    assert [planted_log_odds(word, strength) for word in MASKED.positive] == pytest.approx(
+        [odds] * len(MASKED.positive)
+    )
+    assert [planted_log_odds(word, strength) for word in MASKED.negative] == pytest.approx(
+        [-odds] * len(MASKED.negative)
+    )
 
 
 def test_planted_log_odds_refuses_unknown_attribute():

@@ -38,7 +38,11 @@ class Pairs:
     """The pairs of a study by axis and gender, as codes of their levels."""
 
     def __init__(
-        self, per_cell: int | None = None, texts: str = "wide", over: tuple[str, ...] = FACETS, axes: tuple[str, ...] = ()
+        self,
+        per_cell: int | None = None,
+        texts: str = "wide",
+        over: tuple[str, ...] = FACETS,
+        axes: tuple[str, ...] = (),
     ) -> None:
         """Read the design, or a sample of it; `over` is what the inference covers."""
         options = BIStereoOptions(sentiments=SENTIMENTS, per_cell=per_cell, texts=texts, axes=axes)
@@ -69,7 +73,9 @@ class Pairs:
         }
         return np.stack([self._group(group, leans, model, rng, studies) for group in self.groups], axis=1)
 
-    def _group(self, group: dict[str, Any], leans: dict[str, np.ndarray], model: Model, rng: np.random.Generator, studies: int) -> np.ndarray:
+    def _group(
+        self, group: dict[str, Any], leans: dict[str, np.ndarray], model: Model, rng: np.random.Generator, studies: int
+    ) -> np.ndarray:
         praised = group["sentiment"] == 0
         value = rng.normal(0, NOISE, (len(praised), studies)).astype(np.float32)
         value += np.where(praised, 1, -1)[:, None] * np.float32(model.favours)

@@ -91,7 +91,13 @@ def test_alternatives_are_all_sentences_of_the_template():
 
 
 def test_ids_of_alternatives_are_the_same_whichever_words_are_asked():
-    chosen = {"texts": "paper", "scoring": "joint-minus-marginal", "per_cell": 1, "sentiments": ("negative",), "axes": ("height",)}
+    chosen = {
+        "texts": "paper",
+        "scoring": "joint-minus-marginal",
+        "per_cell": 1,
+        "sentiments": ("negative",),
+        "axes": ("height",),
+    }
     fewer, paper = (
         {t.id: t.request for t in stages(**chosen, **more)[0].trials({})} for more in ({}, {"attributes": "paper"})
     )

@@ -90,7 +90,11 @@ def test_every_phrase_of_the_study_has_a_place_of_its_own():
     assert len(set(words)) == len(words)
     by_axis = Counter(dict.fromkeys(zip(table.column("axis"), table.column("place"), strict=True)))
     assert set(Counter(axis for axis, _ in by_axis).values()) == {14}
-    verbs = {(axis, end.split()[0]) for axis, end, kind in zip(*map(table.column, ("axis", "end", "phrase")), strict=True) if kind == "action_location"}
+    verbs = {
+        (axis, end.split()[0])
+        for axis, end, kind in zip(*map(table.column, ("axis", "end", "phrase")), strict=True)
+        if kind == "action_location"
+    }
     assert len(verbs) == 3 * 8
 
 
@@ -119,7 +123,9 @@ def test_words_have_a_source():
 
 @pytest.mark.parametrize(("name", "per"), [("opening", 12), ("place", 14), ("attribute", 18)])
 def test_each_level_has_every_noun_and_number_about_as_often(name, per):
-    design = pairs_design(Selection(axes=("height",), genders=("men",), sentiments=("positive", "negative"), attributes="paper"))
+    design = pairs_design(
+        Selection(axes=("height",), genders=("men",), sentiments=("positive", "negative"), attributes="paper")
+    )
     for other in ("noun", "number"):
         counts = design.incidence(name, other)
         counts = counts[:, counts.any(axis=0)]

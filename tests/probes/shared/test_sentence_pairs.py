@@ -169,7 +169,12 @@ def test_sample_depends_on_the_seed_alone():
 
 
 def test_sample_uses_the_words_of_each_cell_evenly():
-    rows = [([cell], template, f"{cell}{template}{word}", word) for cell in "PQ" for template in "tuvwxyz" for word in "abcd"]
+    rows = [
+        ([cell], template, f"{cell}{template}{word}", word)
+        for cell in "PQ"
+        for template in "tuvwxyz"
+        for word in "abcd"
+    ]
     for limit in (4, 6, 7, 13):
         for cell in "PQ":
             names = [rows[place][3] for place in draw_places(rows, limit, 0) if rows[place][0] == [cell]]
