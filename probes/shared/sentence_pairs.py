@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, ClassVar, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -109,7 +110,7 @@ def request_of(pair: Pair, place: int, options: PairOptions) -> PseudoLikelihood
     )
 
 
-def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int) -> Rows:
+def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int, evenly: str = "") -> Rows:
     """Draw at most `limit` pairs per cell of a design of pairs, spread over templates; see `draw_places`.
 
     Args:
@@ -117,36 +118,54 @@ def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int) -> Row
         cell: Factors or parts that define a cell.
         limit: Pairs per cell.
         seed: Seed of the sample.
+        evenly: A column whose values each cell uses evenly, such as its words; empty: none.
 
     Returns:
         The trials of the drawn pairs, by place.
     """
     first = np.unique(design.units, return_index=True)[1]
     cells = zip(*(design.column(name, first) for name in cell), strict=True)
-    rows = zip(cells, *(design.column(name, first) for name in ("template", "pair")), strict=True)
+    words = design.column(evenly, first) if evenly else [None] * len(first)
+    rows = zip(cells, *(design.column(name, first) for name in ("template", "pair")), words, strict=True)
     return np.flatnonzero(np.isin(design.units, list(draw_places(rows, limit, seed))))
 
 
-def draw_places(rows: Iterable[tuple[Sequence[object], object, object]], limit: int, seed: int) -> set[int]:
-    """Draw the places of at most `limit` rows per cell, spread over templates.
+def draw_places(rows: Iterable[tuple[Sequence[object], object, object, object]], limit: int, seed: int) -> set[int]:
+    """Draw the places of at most `limit` rows per cell, spread over templates, and over words.
 
     Every template gives one row before any gives a second, and templates have the same order in all cells, so that
-    cells are compared on the same templates. A larger limit includes the sample of a smaller one. Digests determine the
-    order, so the sample does not depend on a library's random numbers.
+    cells are compared on the same templates. Of a template's rows, one whose word the cell has used least is next. A
+    larger limit includes the sample of a smaller one. Digests determine the order, so the sample does not depend on a
+    library's random numbers.
 
     Args:
-        rows: Levels of the cell, template and id of each row.
+        rows: Levels of the cell, template, id and word of each row.
         limit: Rows per cell.
         seed: Seed of the sample.
     """
-    templates: dict[tuple[object, ...], list[tuple[bytes, int]]] = defaultdict(list)
-    for place, (cell, template, name) in enumerate(rows):
-        templates[*cell, template].append((_digest(seed, str(name)), place))
-    ranked: dict[tuple[object, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
-    for (*cell, template), places in templates.items():
-        order = _digest(seed, str(template))
-        ranked[*cell,] += [(rank, order, place) for rank, (_, place) in enumerate(sorted(places))]
-    return {place for members in ranked.values() for _, _, place in sorted(members)[:limit]}
+    cells: dict[tuple[object, ...], dict[object, list[_Drawn]]] = defaultdict(lambda: defaultdict(list))
+    for place, (cell, template, name, word) in enumerate(rows):
+        cells[tuple(cell)][template].append(_Drawn(_digest(seed, str(name)), place, word))
+    return {place for templates in cells.values() for place in islice(_in_turn(templates, seed), limit)}
+
+
+class _Drawn(NamedTuple):
+    order: bytes
+    place: int
+    word: object
+
+
+def _in_turn(templates: Mapping[object, list[_Drawn]], seed: int) -> Iterator[int]:
+    """Yield the places of a cell, one of each template before a second of any."""
+    used: Counter[object] = Counter()
+    remaining = [list(templates[name]) for name in sorted(templates, key=lambda name: _digest(seed, str(name)))]
+    while remaining:
+        for members in remaining:
+            drawn = min(members, key=lambda row: (used[row.word], row.order))
+            members.remove(drawn)
+            used[drawn.word] += 1
+            yield drawn.place
+        remaining = [members for members in remaining if members]
 
 
 class ScoredStage(LargeStage):

@@ -1,7 +1,8 @@
 """Train the masked reference models: tiny BERTs on a corpus with a planted association of known strength.
 
 `masked_biased` and `masked_fair` see the same lines, the same masks and the same number of steps; they differ in the
-weights of the texts alone (`corpus.py`). The others begin as `masked_biased`, so that few steps are enough.
+weights of the texts alone (`corpus.py`). Other strengths begin as `masked_biased` and leans of words as `masked_fair`,
+so that fewer steps are enough.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
 
-from ...adapters.reference.corpus import vocabulary
+from ...adapters.reference.corpus import MASKED, vocabulary
 from ...adapters.reference.recipes import Reference, reference_path
 from .batches import Batch, Batches, Settings
 from .training import Effort, Schedule, fit
 
 POSITIONS = 512
-START = "masked_biased"
-SCRATCH = (START, "masked_fair")
+START, FAIR = "masked_biased", "masked_fair"
+SCRATCH = (START, FAIR)
 """Models that begin with random weights."""
 FRESH = Settings(strength=0.5)
-CHANGED = Settings(strength=0.5, steps=400, lines=20_000, rate=2.5e-3)
+CHANGED = Settings(strength=0.5, steps=500, lines=30_000, rate=2.5e-3)
 """How to train a model that begins as `START`."""
-LEANING = Settings(strength=0.5, steps=1500, lines=20_000)
+LEANING = Settings(strength=0.5, steps=1500, lines=30_000)
 """Leans of single words take longer: each has as many texts as it had at the start."""
 
 
 def build_tokenizer(known: Sequence[str] = ()) -> Tokenizer:
     """Return a lower-casing WordPiece tokenizer that cuts words at punctuation, as BERT's own does.
 
-    `known` is its vocabulary; by default that of the masked models.
+    `known` is its vocabulary; by default that of the common grammar.
     """
     words = {word: number for number, word in enumerate(known or vocabulary())}
     tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]", max_input_chars_per_word=100))
@@ -79,17 +80,18 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     settings = Settings(
         strength=one.strength, leans=one.leans, steps=steps, lines=lines, rate=own.rate, seed=effort.seed
     )
-    tokenizer = build_tokenizer()
+    words = vocabulary(MASKED)
+    tokenizer = build_tokenizer(words)
     batches = Batches(tokenizer, settings)
     torch.manual_seed(settings.seed)
     if one.name in SCRATCH:
         model = build_model(tokenizer.get_vocab_size())
     else:
-        model = BertForMaskedLM.from_pretrained(reference_path(START), attn_implementation="eager")
+        model = BertForMaskedLM.from_pretrained(reference_path(FAIR if one.leans else START), attn_implementation="eager")
     model.train()
-    mask = vocabulary().index("[MASK]")
+    mask = words.index("[MASK]")
     fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(steps, settings.rate), one.name)
-    save(model.eval(), folder)
+    save(model.eval(), folder, words)
 
 
 def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:

@@ -212,7 +212,7 @@ SILENT = [
     ("subtle-sai", "simulated-fair", "5,466 questions"),
     ("subtle-asa", "simulated-fair", "5,370 questions"),
     ("bistereo-nli", "simulated-fair", "58,224 questions"),
-    ("bistereo-pairs", "simulated-fair", "92,400 questions"),
+    ("bistereo-pairs", "simulated-fair", "90,944 questions"),
     ("attractiveness", "simulated-halo", "1,009,008 questions"),
 ]
 

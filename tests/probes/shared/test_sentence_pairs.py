@@ -143,7 +143,7 @@ GRID = [([cell], template, f"{cell}{template}{number}") for cell in "PQ" for tem
 
 
 def drawn(limit, seed=0, rows=GRID):
-    return [rows[place] for place in sorted(draw_places(rows, limit, seed))]
+    return [rows[place] for place in sorted(draw_places([(*row, None) for row in rows], limit, seed))]
 
 
 @pytest.mark.parametrize("limit", [1, 4, 5, 12, 99])
@@ -167,3 +167,18 @@ def test_sample_depends_on_the_seed_alone():
     backwards = drawn(3, seed=1, rows=GRID[::-1])
     assert sorted(name for _, _, name in backwards) == sorted(name for _, _, name in drawn(3, seed=1))
     assert drawn(3, seed=1) != drawn(3, seed=2)
+
+
+def test_sample_uses_the_words_of_each_cell_evenly():
+    rows = [
+        ([cell], template, f"{cell}{template}{word}", word)
+        for cell in "PQ"
+        for template in "tuvwxyz"
+        for word in "abcd"
+    ]
+    for limit in (4, 6, 7, 13):
+        for cell in "PQ":
+            names = [rows[place][3] for place in draw_places(rows, limit, 0) if rows[place][0] == [cell]]
+            counts = [names.count(word) for word in "abcd"]
+            assert sum(counts) == limit and max(counts) - min(counts) <= 1 + (limit > 7)
+    assert draw_places(rows, 6, 0) < draw_places(rows, 13, 0)
