@@ -418,9 +418,9 @@ def test_a_planted_bias_is_found_and_a_fair_model_differs_by_its_seed() -> None:
 
 
 def test_a_study_in_memory_finds_what_the_run_of_a_user_finds(campaign: Campaign) -> None:
-    assert differing(campaign, "bistereo-tuples", SMALL, [3]) == {}
+    assert differing(campaign, "bistereo-tuples", SMALL, [(FAIR, 3)]) == {}
     # The opponent: another study by the same command.
-    assert differing(campaign, "bistereo-tuples", SMALL | {"mirrored": False}, [0]).keys() == {0}
+    assert differing(campaign, "bistereo-tuples", SMALL | {"mirrored": False}, [(FAIR, 0)]).keys() == {"0"}
 
 
 def test_a_record_is_taken_up_after_a_kill_and_refused_for_another_design(tmp_path: Path, campaign: Campaign) -> None:
