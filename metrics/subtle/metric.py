@@ -98,6 +98,22 @@ def _likelihood(option: str, given: str) -> Share:
     )
 
 
+POLARITY = Difference(
+    "delta_polarity",
+    value=_hit(POSITIVE).cast(pl.Float64) - _hit(NEGATIVE),
+    first=ABOVE,
+    second=pl.col("given") == NEGATIVE,
+    # Half of the difference has the scale of the changes that it is the mean of.
+    scale=50,
+    limits=(-50, 50),
+    family=own_family("delta_polarity"),
+    label="Positive rather than negative answers, change",
+    meaning="ΔPL minus ΔNL, halved: a model that only gives more neutral answers to terms of one polarity has 0.",
+    unit=POINTS,
+    direction="more positive and fewer negative answers where the given term is positive",
+)
+
+
 def _delta(option: str) -> Difference:
     name = f"delta_{SYMBOLS[option]}"
     return Difference(
@@ -236,6 +252,7 @@ class Subtle(DeclaredMetric):
     clusters = ("template", "term")
     unknown = "left out"
     measures = (
+        POLARITY,
         *(_delta(option) for option in POLARITIES),
         _tau("c", tau_c, CODINGS[0], clustered=True),
         *(_tau(letter, of, coding) for coding in CODINGS for letter, of in (("b", tau_b), ("c", tau_c))),

@@ -80,6 +80,19 @@ def test_likelihoods_and_differences_are_shares_of_what_was_given():
     assert one(found, "PL").value == pytest.approx(100 * 6 / 18)
 
 
+def test_model_that_only_decides_more_often_after_positive_terms_has_no_association():
+    """Both changes are above 0 and significant; what is chosen, where it decides, is alike."""
+    frame = study(0.0, templates=8, terms=12)
+    decides = np.random.default_rng(2).random(frame.height) < np.where(frame["given"] == "positive", 0.9, 0.3)
+    chosen = pl.Series(np.where(np.random.default_rng(3).random(frame.height) < 0.5, "positive", "negative"))
+    frame = frame.with_columns(chosen=pl.when(pl.Series(decides)).then(chosen).otherwise(pl.lit("neutral")))
+    found = computed(frame)
+    delta_pl, delta_nl, polarity = (one(found, name) for name in ("delta_PL", "delta_NL", "delta_polarity"))
+    assert min(delta_pl.low, delta_nl.low) > 0 and delta_pl.p_adjusted < 0.05
+    assert polarity.value == pytest.approx((delta_pl.value - delta_nl.value) / 2)
+    assert polarity.low < 0 < polarity.high and polarity.p_adjusted > 0.05
+
+
 def test_tau_is_scipys_in_both_codings():
     table = {"positive": (10, 20, 50), "negative": (60, 30, 15)}
     found = computed(counts(**table))
@@ -248,6 +261,7 @@ def test_figures_and_examples_are_made():
     charts = Subtle().figures(found)
     assert [chart.name for chart in charts] == [
         "subtle-differences",
+        "delta_polarity",
         "delta_PL",
         "delta_NL",
         "delta_NuL",
@@ -269,7 +283,8 @@ def test_bars_are_those_of_the_papers_figure_3():
             own = frame.filter(domain=domain).with_columns(hit=100 * (pl.col("chosen") == chosen))
             shares = [own.filter(given=given)["hit"].mean() for given in ("positive", "negative")]
             assert bar.get_height() == pytest.approx(shares[0] - shares[1])
-    stars = [e for e in found if e.metric.startswith("delta_") and [*e.group] == ["domain"] and e.shown]
+    drawn = ("delta_PL", "delta_NL", "delta_NuL")
+    stars = [e for e in found if e.metric in drawn and [*e.group] == ["domain"] and e.shown]
     assert stars and [text.get_text() for text in axes.texts] == ["*"] * len(stars)
     told = {row[:2]: row[2] for row in numbers_of(bars.figure)[0].rows}
     assert len(told) == 6 and one(found, "delta_PL", domain="beauty").value in told.values()
