@@ -140,7 +140,7 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("compare", first, pairs),
         ("variance", first, second),
         ("variance", pairs),
-        ("multiverse", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL, *PAIRS[:-1]),
+        ("multiverse", "subtle-sai", "--model", MODEL, *QUICK[:-1]),
         ("converge", "beauty-and-competence", "--model", MODEL, "--plan"),
         ("gate", pairs, "--policy", "policy.toml", "--junit", "gate ≥.xml", "--markdown", "gate ≥.md"),
         ("gate", first, "--policy", "wrong.toml"),
