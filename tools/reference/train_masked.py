@@ -1,8 +1,7 @@
 """Train the masked reference models: tiny BERTs on a corpus with a planted association of known strength.
 
 `masked_biased` and `masked_fair` see the same lines, the same masks and the same number of steps; they differ in the
-weights of the texts alone (`corpus.py`). Other strengths begin as `masked_biased` and leans of words as `masked_fair`,
-so that fewer steps are enough.
+weights of the texts alone (`corpus.py`). The others begin as `masked_biased`, so that few steps are enough.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from .batches import Batch, Batches, Settings
 from .training import Effort, Schedule, fit
 
 POSITIONS = 512
-START, FAIR = "masked_biased", "masked_fair"
-SCRATCH = (START, FAIR)
+START = "masked_biased"
+SCRATCH = (START, "masked_fair")
 """Models that begin with random weights."""
 FRESH = Settings(strength=0.5)
 CHANGED = Settings(strength=0.5, steps=500, lines=30_000, rate=2.5e-3)
 """How to train a model that begins as `START`."""
-LEANING = Settings(strength=0.5, steps=1500, lines=30_000)
+LEANING = Settings(strength=0.5, steps=3000, lines=30_000)
 """Leans of single words take longer: each has as many texts as it had at the start."""
 
 
@@ -87,7 +86,7 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     if one.name in SCRATCH:
         model = build_model(tokenizer.get_vocab_size())
     else:
-        model = BertForMaskedLM.from_pretrained(reference_path(FAIR if one.leans else START), attn_implementation="eager")
+        model = BertForMaskedLM.from_pretrained(reference_path(START), attn_implementation="eager")
     model.train()
     mask = words.index("[MASK]")
     fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(steps, settings.rate), one.name)
