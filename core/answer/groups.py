@@ -57,7 +57,7 @@ def _tested(units: pl.DataFrame, groups: Sequence[Estimate]) -> EqualGroups | No
     rows = pl.concat([frame.with_columns(group=pl.lit(number)) for number, frame in enumerate(frames)])
     cells = _cells(rows, len(groups))
     values: Array = difference_of_sides(cells.totals)[:, 0]
-    if not np.allclose(values, [e.value for e in groups], rtol=CLOSE, atol=CLOSE):
+    if not np.allclose(values, [np.nan if e.value is None else e.value for e in groups], rtol=CLOSE, atol=CLOSE):
         return None
     covariance = joint_covariance(cells, difference_of_sides)
     return None if covariance is None else equal_groups(values, covariance)
