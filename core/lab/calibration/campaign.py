@@ -131,7 +131,7 @@ class Campaign:
         """Return a model of the gallery as it is asked: planted by the design of a study that names no words."""
         if self.entry.calibration != Calibration():
             return null
-        planting = next((one.planting for name, one in self.gallery.items() if is_preferring(name)), {})
+        planting = next((model.planting for name, model in self.gallery.items() if is_preferring(name)), {})
         return msgspec.structs.replace(null, settings=planting | null.settings)
 
     def settings(self, null: Null, seed: int, strength: float = 0.0) -> dict[str, Any]:

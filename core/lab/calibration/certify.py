@@ -217,7 +217,11 @@ def bound(campaign: Campaign, head: Head) -> dict[str, str]:
 
 def digest_of_gallery(campaign: Campaign) -> str:
     """Return the digest of the models of the gallery; what they are said to mean does not count."""
-    models = {name: msgspec.structs.replace(null, meaning="") for name, null in campaign.gallery.items()}
+    models = {}
+    for name, null in campaign.gallery.items():
+        if not null.preferring or is_preferring(name):
+            models[name] = msgspec.structs.asdict(null) | {"meaning": ""}
+            del models[name]["preferring"]
     return digest_of(msgspec.to_builtins(models))
 
 
