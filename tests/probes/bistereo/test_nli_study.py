@@ -84,7 +84,7 @@ def test_effect_rises_with_what_is_planted_and_is_not_shown_without(planted):
 
 def test_run_can_be_scored_again_by_attribute(planted):
     settings, run = planted[0], planted[1][1]
-    again = prejudge.score(run.name, settings, {"bistereo-nli.cluster": "attribute"})
+    again = prejudge.score(run.name, settings, {"bistereo-nli.over": "attribute"})
     first, second = (effects(one, "halo")[0] for one in (run, again))
     assert first["value"] == second["value"] and second["interval"].endswith("(attribute)") and second["clusters"] == 17
 

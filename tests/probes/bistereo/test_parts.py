@@ -15,7 +15,7 @@ PARTS = ("place", "attribute")
 PRAISE, BLAME = ("kind", "nice", "calm"), ("rude", "mean", "cold")
 WORDS = [*(("positive", word) for word in PRAISE), *(("negative", word) for word in BLAME)]
 EVERY = ("opening", *PARTS)
-OVER = {"trisentbias.cluster": []}
+OVER = {"trisentbias.over": []}
 """All that the design samples."""
 STUDIES = 60
 
@@ -32,7 +32,7 @@ def test_a_run_stores_its_design_and_infers_over_the_parts(settings):
     over = {e.facts.get("over") for e in run.scores.estimates["trisentbias"] if e.metric == "favouritism"}
     assert over == {" x ".join(PARTS)}
     again = prejudge.load(run.name, settings)
-    assert again.manifest.options.metrics["trisentbias"]["cluster"] == list(PARTS)
+    assert again.manifest.options.metrics["trisentbias"]["over"] == list(PARTS)
 
 
 def test_own_sentences_have_no_parts(settings, tmp_path):
@@ -74,7 +74,7 @@ def test_models_that_lean_by_a_part_of_the_template_are_rarely_found_biased(aske
         value = -30 + side * (lean + rng.normal(0, 0.5, pair.max() + 1)[pair])
         frame = asked.with_columns(log_probability=pl.Series(value))
         for cluster in found:
-            options = TriSentBiasOptions(cluster=cluster, resamples=99, thresholds=(0.02,))
+            options = TriSentBiasOptions(over=cluster, resamples=99, thresholds=(0.02,))
             (estimate,) = (e for e in TriSentBias().compute(frame, options) if e.metric == "favouritism")
             found[cluster] += estimate.p < 0.05
     # Of 60 studies at 5 %, more than 8 have a chance below 1 %; templates as if independent find far more.
