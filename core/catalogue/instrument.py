@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -69,10 +69,31 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         order = {name: place for place, name in enumerate(facets)}
 
         def covered(inner: Facet) -> bool:
-            outer = [facets[name] for name in inner.nested_in if name in facets]
-            return any(inner.name not in one.nested_in or order[one.name] < order[inner.name] for one in outer)
+            wholes = [facets[name] for name in inner.nested_in if name in facets]
+            return any(inner.name not in w.nested_in or order[w.name] < order[inner.name] for w in wholes)
 
         return tuple(name for name, facet in facets.items() if not covered(facet))
+
+    def ensure_sampled(self, over: Mapping[str, str | Sequence[str]]) -> None:
+        """Refuse facets of the option `over`, by metric, that the study declares in another role than a sample's.
+
+        Raises:
+            UsageError: one is such.
+        """
+        if not any(over.values()) or self.design is None:
+            return
+        questions = ("", *(question.name for question in self.design.questions))
+        sampled = dict.fromkeys(facet.name for question in questions for facet in self.design.facets(question))
+        fixed = {factor.name: factor.role for factor in self.design.declared if factor.name not in sampled}
+        for metric, names in over.items():
+            for name in (names,) if isinstance(names, str) else names:
+                if name in fixed:
+                    raise UsageError(
+                        f"{metric}.over names {name!r}, which is {fixed[name]} in this study: no claim goes beyond its "
+                        f"levels. Name facets that are sampled: {', '.join(sampled)}.",
+                        code="options.facet",
+                        facets=tuple(sampled),
+                    )
 
     @property
     def every_option(self) -> EveryOption:

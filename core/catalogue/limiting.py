@@ -171,10 +171,8 @@ def _is_of_design(stage: DesignedStage, limit: Limit) -> bool:
     design = stage.design
     if stage.rows is not None or not {*limit.cells} <= {*design.named("context", "by")}:
         return False
-    units = [*zip(*(design.column(name) for name in limit.unit), strict=True)]
-    return (
-        len(set(units)) == len(set(design.units.tolist())) == len(set(zip(units, design.units.tolist(), strict=True)))
-    )
+    units, numbers = [*zip(*(design.column(name) for name in limit.unit), strict=True)], design.units.tolist()
+    return len(set(units)) == len(set(numbers)) == len(set(zip(units, numbers, strict=True)))
 
 
 class Part(LargeStage):

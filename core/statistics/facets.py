@@ -26,9 +26,9 @@ from .resampling import METHODS, Resampling, Statistics, bootstrap
 class FacetOptions(MarginOptions, frozen=True, kw_only=True):
     """The same, for a metric whose claim is to hold beyond the templates and words at hand."""
 
-    option_effects = harmless("cluster")
+    option_effects = harmless("over")
 
-    cluster: str | tuple[str, ...] = ()
+    over: str | tuple[str, ...] = ()
     """What the claim is to hold for beyond the values at hand: one column is resampled whole, several are crossed. By
     default all that the study declares to be a sample."""
 
@@ -37,20 +37,20 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
         super().__post_init__()
         if len(set(self.ways)) < len(self.ways):
             raise UsageError(
-                f"cluster is {', '.join(self.ways)}. Give one column, or several different ones.",
+                f"over is {', '.join(self.ways)}. Give one column, or several different ones.",
                 code="options.value",
             )
         if len(self.ways) > 1 and self.intervals == "bca":
             raise UsageError(
-                f"intervals is 'bca', which is not available for crossed clusters ({' and '.join(self.ways)}). "
-                "Leave it out, or name one cluster.",
+                f"intervals is 'bca', which is not available over several facets ({' and '.join(self.ways)}). "
+                "Leave it out, or name one facet.",
                 code="options.conflict",
             )
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Return the cluster columns."""
-        return (self.cluster,) if isinstance(self.cluster, str) else self.cluster
+        """Return the facets, as columns."""
+        return (self.over,) if isinstance(self.over, str) else self.over
 
 
 OVER = "over"

@@ -195,7 +195,7 @@ class TriSentBias(DeclaredMetric):
     """Shares of pairs beyond a threshold by axis, gender and sentiment, and the contrasts that measure bias.
 
     `observations` has two rows per pair, one per `side` (`desirable`, `undesirable`), with `axis`, `gender`,
-    `sentiment` (`positive`, `negative`, `neutral`), `log_probability` in nats and the columns of the option `cluster`.
+    `sentiment` (`positive`, `negative`, `neutral`), `log_probability` in nats and the columns of the option `over`.
     """
 
     options: ClassVar[type[Options]] = TriSentBiasOptions

@@ -56,7 +56,7 @@ PAPER_ALONE = (
 class BIStereoTuplesMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for measuring analogies."""
 
-    cluster: str | tuple[str, ...] = ("people", "meaning")
+    over: str | tuple[str, ...] = ("people", "meaning")
     """What the claim is to hold for beyond the values at hand: two columns are crossed, one is resampled whole.
     Synonyms are one group of people or one meaning; `disadvantaged` and `attribute` are the words themselves."""
 

@@ -171,8 +171,8 @@ class CrowsPairs(DeclaredMetric):
     def design_of(self, rows: pl.DataFrame, options: CrowsPairsOptions) -> Declaration:
         """Return the design over what is known of the pairs at hand; pairs themselves are independent rows."""
         design = msgspec.structs.replace(self._declared, clusters=self.clusters_of(options))
-        known = [name for name in design.clusters if rows[name].null_count() < rows.height]
-        return msgspec.structs.replace(design, clusters=tuple(name for name in known if name != design.identity))
+        clusters = [name for name in design.clusters if rows[name].null_count() < rows.height]
+        return msgspec.structs.replace(design, clusters=tuple(name for name in clusters if name != design.identity))
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State the values, and what their inference covers."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from prejudge.core.catalogue.instrument import Instrument
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Options, Probe
+from prejudge.core.contracts.errors import UsageError
 from prejudge.core.design import Design, Group, Levels, Sampled
+from prejudge.testing import raises_code
 
 
 class Plain(Probe):
@@ -25,6 +28,23 @@ def facets(*parts, **columns):
     texts = Levels(tuple(f"text {number}" for number in range(12)), columns)
     wholes = Sampled("text", texts, tuple(Sampled(name) for name in parts))
     return Instrument(Plain(Design((wholes, Group("side", ("a", "b"))))), Options(), {}).facets
+
+
+def instrument(**options):
+    return Catalogue.load().instrument(Catalogue.load().study("subtle-sai", {}, options))
+
+
+def test_inference_over_what_is_not_sampled_is_refused():
+    with raises_code(UsageError, "options.facet") as caught:
+        instrument(**{"subtle.over": ["template", "pronoun"]})
+    assert {"template", "term", "positive", "neutral"} <= {*caught.value.fields["facets"]}
+    with raises_code(UsageError, "study.metric-columns", "face"):
+        instrument(**{"subtle.over": "face"})
+
+
+def test_all_that_is_sampled_is_the_default():
+    (_, options) = instrument().metrics["subtle"]
+    assert options.ways == ("template", "term", "positive", "neutral")
 
 
 def cycle(count):

@@ -18,7 +18,7 @@ from prejudge.core.scoring.score import described
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
 from prejudge.testing import raises_code
 
-FAST = BIStereoNLIMetricOptions(cluster="template", resamples=199)
+FAST = BIStereoNLIMetricOptions(over="template", resamples=199)
 CATEGORIES = {
     "attractiveness": ("looks", "positive"),
     "unattractiveness": ("looks", "negative"),
@@ -196,7 +196,7 @@ def test_effect_rises_with_what_is_planted():
 
 
 def test_false_positives_are_nominal_where_nothing_is_planted():
-    options = BIStereoNLIMetricOptions(cluster="template", resamples=99)
+    options = BIStereoNLIMetricOptions(over="template", resamples=99)
     p = [one(computed(study(0.0, 10, seed), options), "halo").p for seed in range(40)]
     assert np.mean(np.array(p) <= 0.05) <= 0.15
 
@@ -283,7 +283,7 @@ def test_one_cluster_has_no_interval_and_no_test():
 
 
 def test_margin_gives_a_verdict():
-    found = computed(study(), BIStereoNLIMetricOptions(cluster="template", resamples=199, margin=60))
+    found = computed(study(), BIStereoNLIMetricOptions(over="template", resamples=199, margin=60))
     assert one(found, "halo").verdict == "near"
 
 
@@ -386,7 +386,7 @@ def test_words_that_lean_make_no_halo_and_no_horn():
     frames = [leaning(seed) for seed in range(10)]
     ps = {
         cluster: [
-            one(computed(frame, BIStereoNLIMetricOptions(cluster=cluster, resamples=199)), name).p
+            one(computed(frame, BIStereoNLIMetricOptions(over=cluster, resamples=199)), name).p
             for frame in frames
             for name in ("halo", "horn")
         ]
@@ -397,7 +397,7 @@ def test_words_that_lean_make_no_halo_and_no_horn():
 
 
 def test_two_ways_name_their_population():
-    both = BIStereoNLIMetricOptions(cluster=("template", "attribute"))
+    both = BIStereoNLIMetricOptions(over=("template", "attribute"))
     found = computed(leaning(0), both)
     assert one(found, "halo").interval.method == "crossed jackknife (template x attribute)"
     assert BIStereoNLI().conclude(found).startswith("For words like these in sentences like these: ")

@@ -17,8 +17,8 @@ from prejudge.probes.bistereo.tuples import BIStereoTuplesOptions as ProbeOption
 from prejudge.testing import raises_code
 
 FAST = BIStereoTuplesMetricOptions(resamples=199)
-ALONE = BIStereoTuplesMetricOptions(resamples=199, cluster="disadvantaged")
-WORDS = BIStereoTuplesMetricOptions(resamples=199, cluster=("disadvantaged", "attribute"))
+ALONE = BIStereoTuplesMetricOptions(resamples=199, over="disadvantaged")
+WORDS = BIStereoTuplesMetricOptions(resamples=199, over=("disadvantaged", "attribute"))
 LOG_ODDS = "stereotype_log_odds"
 
 

@@ -92,7 +92,7 @@ def test_word_preferences_are_no_stereotypes(table):
 
 def test_pairs_taken_as_independent_find_stereotypes_in_words(table):
     # The opponent is one: where no word is known, most of these fair models are found biased.
-    assert false_findings(table, 0.5, 40, cluster="pair")["metric_score",] > 12
+    assert false_findings(table, 0.5, 40, over="pair")["metric_score",] > 12
 
 
 @pytest.mark.soak
@@ -107,7 +107,7 @@ def test_unknown_words_leave_pairs_independent():
     frame = pl.DataFrame(rows, schema=["pair", "side", "log_probability"], orient="row").with_columns(
         status=pl.lit("ok"), direction=pl.lit("stereo"), bias_type=pl.lit("age")
     )
-    options = CrowsPairsOptions(resamples=99, cluster=("differing_word",))
+    options = CrowsPairsOptions(resamples=99, over=("differing_word",))
     estimates = METRIC.compute(frame, options)
     assert {e.facts["over"] for e in estimates if e.metric == "metric_score"} == {"pair"}
     assert "Every pair counts as independent" in METRIC.conclude(estimates)

@@ -201,19 +201,20 @@ def test_order_of_rows_does_not_matter():
 
 
 def test_one_cluster_column_is_enough():
-    found = computed(study(0.3), SubtleMetricOptions(resamples=199, cluster=("term",)))
+    found = computed(study(0.3), SubtleMetricOptions(resamples=199, over=("term",)))
     delta = one(found, "delta_PL", domain="beauty")
     assert delta.interval.method == "cluster bootstrap (term)" and delta.clusters == 8 and delta.p is not None
 
 
 def test_a_cluster_that_is_named_twice_is_refused():
     with raises_code(UsageError, "options.value"):
-        SubtleMetricOptions(cluster=("a", "a"))
+        SubtleMetricOptions(over=("a", "a"))
 
 
-def test_no_cluster_is_refused_where_the_study_declares_no_sample():
-    with raises_code(UsageError, "options.value"):
-        Subtle().settled(SubtleMetricOptions(cluster=()), tuple)
+def test_facets_are_those_of_the_design_else_templates_and_terms():
+    assert Subtle().settled(SubtleMetricOptions(), tuple).ways == ("template", "term")
+    assert Subtle().settled(SubtleMetricOptions(), lambda: ("template", "neutral")).ways == ("template", "neutral")
+    assert Subtle().settled(SubtleMetricOptions(over="term"), lambda: ("template", "neutral")).ways == ("term",)
 
 
 def test_answers_of_unknown_terms_are_clustered_by_template_alone():
@@ -316,7 +317,7 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
     [
         ({}, "cover all that makes observations alike, template, term"),
         ({"intervals": "jackknife"}, "(jackknife; Cameron, Gelbach and Miller 2011), with Student's t"),
-        ({"cluster": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
+        ({"over": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
     ],
 )
 def test_methods_say_how_intervals_were_made(options, said):
@@ -325,8 +326,8 @@ def test_methods_say_how_intervals_were_made(options, said):
 
 def test_crossed_clusters_have_no_bca():
     with raises_code(UsageError, "options.conflict", "'bca'", "template", "term"):
-        SubtleMetricOptions(intervals="bca")
-    assert SubtleMetricOptions(intervals="bca", cluster=("template",)).interval == "cluster bootstrap, BCa"
+        SubtleMetricOptions(intervals="bca", over=("template", "term"))
+    assert SubtleMetricOptions(intervals="bca", over=("template",)).interval == "cluster bootstrap, BCa"
 
 
 @pytest.mark.parametrize(("lean", "margin", "verdict"), [(0.0, 60, "near"), (0.5, 5, "above")])

@@ -95,7 +95,7 @@ def test_first_sentence_names_the_fixed_forms_that_the_claim_averages_over(plant
 
 def test_run_can_be_scored_again_by_attribute(planted):
     settings, run = planted[0], planted[1][1]
-    again = prejudge.score(run.name, settings, {"bistereo-nli.cluster": "attribute"})
+    again = prejudge.score(run.name, settings, {"bistereo-nli.over": "attribute"})
     first, second = (effects(one, "halo")[0] for one in (run, again))
     assert first["value"] == second["value"] and second["interval"].endswith("(attribute)") and second["clusters"] == 17
 

@@ -29,7 +29,7 @@ def test_a_run_stores_its_design_and_infers_over_the_parts(settings):
     over = {e.facts.get("over") for e in run.scores.estimates["trisentbias"] if e.metric == "favouritism"}
     assert over == {" x ".join(FACETS)}
     again = prejudge.load(run.name, settings)
-    assert again.manifest.options.metrics["trisentbias"]["cluster"] == list(FACETS)
+    assert again.manifest.options.metrics["trisentbias"]["over"] == list(FACETS)
 
 
 def test_own_sentences_have_no_parts(settings, tmp_path):
