@@ -153,7 +153,7 @@ def preferring(rng, lean, praise=0.0, blame=0.0):
 @pytest.mark.parametrize("studies", [40, pytest.param(400, marks=pytest.mark.soak)])
 def test_preference_for_a_skin_tone_in_praise_and_blame_alike_is_no_bias_and_has_its_own_name(studies):
     """A model that takes fair skin for the likelier one is told to have a halo by the paper's measure."""
-    options = BIStereoNLIMetricOptions(cluster=("place", "attribute"), resamples=99)
+    options = BIStereoNLIMetricOptions(over=("place", "attribute"), resamples=99)
     metric, shown = OnlyPairs(), Counter()
     for seed in range(studies):
         found = metric.measured(metric.rows(preferring(np.random.default_rng(seed), 1.5), options), options)
@@ -164,7 +164,7 @@ def test_preference_for_a_skin_tone_in_praise_and_blame_alike_is_no_bias_and_has
 
 def test_preference_is_neither_in_the_headline_nor_a_question_and_the_conclusion_names_it():
     metric = BIStereoNLI()
-    options = BIStereoNLIMetricOptions(cluster=("place", "attribute"), resamples=99)
+    options = BIStereoNLIMetricOptions(over=("place", "attribute"), resamples=99)
     made = metric.compute(preferring(np.random.default_rng(0), 3.0), options)
     found = [described(e, metric, options) for e in made]
     preference = one(found, "skin_tone_preference")
