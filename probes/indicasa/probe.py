@@ -131,7 +131,7 @@ class _Data:
     @cached_property
     def design(self) -> Design:
         """Return what is varied: prompts, of which several may be one sentence, and samples of each."""
-        rows = ({"name": prompt.id} | _cell(prompt) for prompt in self.chosen)
+        rows = ({**_cell(prompt), "name": prompt.id} for prompt in self.chosen)
         parts = (By("category"), Sampled("source"), Fixed("direction"))
         samples = Levels.of_rows({"name": str(number), "number": number} for number in range(self.options.samples))
         return Design(
