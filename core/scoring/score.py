@@ -23,6 +23,7 @@ from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
 from ..contracts.words import counted, explained
+from ..design import Roles
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import (
     IMPORTED,
@@ -327,7 +328,8 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
             f"study {study.name!r} cannot read published scores; run it on a model.", code="published.no-reader"
         )
     study = catalogue.described(msgspec.structs.replace(study, options=study.options | {"data": path}))
-    instrument = catalogue.instrument(study)
+    # A file of scores is no file of the study's texts, whose design it therefore has not.
+    instrument = catalogue.instrument(study, design := Roles((), {}))
     imported = instrument.probe.import_scores(path, instrument.options)
     name = new_name(study.name, "published")
     manifest = Manifest(
@@ -338,6 +340,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         notes=imported.notes,
         options=instrument.every_option,
         origins=origins(catalogue, study, models=False),
+        design=design,
         **describe_machine(),
     )
     stages = tuple(instrument.stages())
