@@ -131,7 +131,9 @@ class Roles(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return observations with a column per part that they lack; null where their level is not of the design."""
         frame = observations
         for one in self.declared:
-            if one.factor and one.name not in frame.columns and one.factor in frame.columns:
+            # Trials have some parts themselves, which are in no table.
+            listed = one.factor in self.tables and one.name in self.tables[one.factor].columns
+            if listed and one.name not in frame.columns and one.factor in frame.columns:
                 frame = frame.with_columns(self._part(frame[one.factor], one))
         return frame
 
