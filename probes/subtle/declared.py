@@ -49,8 +49,8 @@ def subtle_design(ordered: Ordered, prompts: Sequence[Prompt], *, recorded: Sequ
 def _orders(listed: Sequence[tuple[str, tuple[Order | None, ...]]], apart: bool) -> Levels:
     """Return the orders that occur, each with the items that are asked in it."""
     places: dict[Order | None, list[str]] = defaultdict(list)
-    for item, own in listed:
-        for order in own:
+    for item, item_orders in listed:
+        for order in item_orders:
             places[order].append(item)
     ranks = {order: rank for rank, order in enumerate(EVERY)}
     orders = sorted(places, key=lambda order: -1 if order is None else ranks[order]) if apart else list(places)
