@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ...catalogue.study import SUBJECT, Catalogue
+from ...contracts.errors import DataError
 from ...design import Facet, Preference
 from .gallery import MARK, Null
 
@@ -23,7 +24,7 @@ def expanded(
 ) -> dict[str, Null]:
     """Return a gallery in which each model that can be given preferences is one for each choice of what it prefers.
 
-    Such a model is left out where the study declares no design with an answer form.
+    Such a model is left out where the study declares no design with an answer form, or needs a file that is not given.
 
     Args:
         gallery: The models by name.
@@ -68,7 +69,11 @@ def _facets(catalogue: Catalogue, study: str, options: Mapping[str, Any]) -> tup
     name = catalogue.adopt(study)
     entry = catalogue.registry.study(name)
     roles = {SUBJECT: catalogue.registry.defaults["calibrate"]} | entry.calibration.roles
-    instrument = catalogue.instrument(catalogue.study(name, roles, entry.calibration.options | dict(options)))
+    try:
+        instrument = catalogue.instrument(catalogue.study(name, roles, entry.calibration.options | dict(options)))
+    except DataError:
+        # A study of the user's data has none yet: its file is written for each campaign.
+        return ()
     design = instrument.design
     if design is None or design.answer is None or instrument.designed is None:
         return ()
