@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -51,6 +52,20 @@ def wait_for(condition, pause=0.02):
         assert time.monotonic() < deadline
         time.sleep(pause)
     return found
+
+
+def stop(pid: int) -> None:
+    """Send SIGSTOP, and return when no thread runs any more: a busy machine delivers a signal late."""
+
+    def stopped() -> bool:
+        try:
+            stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+        except (FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
+            return False
+        return all(stat.rpartition(")")[2].split()[0] in "TZ" for stat in stats)
+
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(stopped, 0.005)
 
 
 class CountingApi:
@@ -252,7 +267,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | calm,
+            env={name: value for name, value in (os.environ | calm).items() if name != "PYTHONSAFEPATH"},  # finds fakes
         )
         assert self._process.stdout is not None and self._process.stdin is not None
         self._out, self._in = self._process.stdout, self._process.stdin

@@ -11,6 +11,7 @@ from contextlib import closing
 
 import polars as pl
 import pytest
+from children import stop
 
 TRIALS = 5400
 """More than one window, so that some are recorded while others are asked."""
@@ -68,7 +69,7 @@ def wait_for(place, query, command):
 def halt(process, place):
     """Halt a process, as a laptop that sleeps does, at a moment when it is not writing to the store."""
     while True:
-        process.kill(signal.SIGSTOP)
+        stop(process.pid)
         try:
             with closing(sqlite3.connect(place / "prejudge.db", timeout=1, isolation_level=None)) as connection:
                 connection.execute("BEGIN IMMEDIATE")

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from children import CountingApi, counting_catalogue, wait_for
+from children import CountingApi, counting_catalogue, stop, wait_for
 
 from prejudge.core.contracts.errors import StoreError
 from prejudge.core.scoring.score import score
@@ -146,7 +146,7 @@ def test_processes_share_what_an_endpoint_allows(api, nursery, place):
 def halt_between_writes(pid, place):
     """Halt a process that is not just writing: a file has no server that would end a silent writer's transaction."""
     for _ in range(50):
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         if "://" in str(place):
             return
         with closing(sqlite3.connect(place, timeout=0.2, isolation_level=None)) as connection:
