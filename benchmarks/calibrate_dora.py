@@ -34,7 +34,7 @@ from prejudge.probes.dora.associations import count, measure_cells
 from prejudge.probes.dora.salience import METHODS
 from prejudge.probes.dora.t2t import DoraT2T, DoraT2TOptions
 
-OPTIONS = DoraT2TOptions(per_dimension=2, samples=20, letters="gt", settings=("noun",))
+OPTIONS = DoraT2TOptions(per_dimension=2, samples=20, letters="gt", settings=("noun",), wordings=5)
 STRENGTHS = (0.0, 1.0, 2.0, 3.0)
 Pairs = set[tuple[str, str]]
 Case = tuple[pl.DataFrame, Pairs]

@@ -26,9 +26,9 @@ LEANS = (0.0, 0.1, 0.3, 0.5)
 FAIR = (*(World(lean) for lean in LEANS), World(0.3, "unequal"), World(0.3, "paired"))
 PLANTED = World(0.3, effect=0.5)
 WAYS: dict[str, dict[str, Any]] = {
-    "template": {"cluster": "template"},
-    "attribute": {"cluster": "attribute"},
-    "template x attribute": {"cluster": ("template", "attribute")},
+    "template": {"over": "template"},
+    "attribute": {"over": "attribute"},
+    "template x attribute": {"over": ("template", "attribute")},
 }
 
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-STUDY = ("bistereo-pairs", "--model", "reference-masked-biased", "--set", "attributes=paper")
+STUDY = ("bistereo-pairs", "--model", "reference-masked-biased", "--set", "texts=paper", "--set", "attributes=paper")
 
 
 class Measured(NamedTuple):

@@ -37,6 +37,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Quick(float(os.environ[UNTIL])))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without garbage collection, which finds none there and takes a sixth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark every test with its kinds; what is slow begins first, so that no process waits for another at the end.

@@ -28,7 +28,7 @@ from prejudge.core.contracts.thinking import Level
 
 FEW: dict[str, dict[str, Any]] = {
     "bistereo-pairs": {"per_cell": 3, "axes": ["height"]},
-    "subtle": {"per_cell": 3},
+    "subtle": {"per_cell": 3, "domains": ["ageism", "beauty"]},
     "attractiveness": {"per_cell": 1, "seeds": [0], "categories": ["conditions"]},
     "bistereo-nli": {"per_cell": 2},
     "bistereo-tuples-draft": {"dimensions": ["height"]},

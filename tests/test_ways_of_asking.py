@@ -38,6 +38,9 @@ DATA = {"attractiveness", "crows-pairs", "dora-i2t", "dora-t2i", "dora-t2t"}
 SMALLER = {
     "attractiveness": {"seeds": [0], "limit": 40, "attractiveness.resamples": 99},
     "bistereo-nli": {"per_cell": 6},
+    "bistereo-pairs": {"per_cell": 6},
+    "subtle-asa": {"per_cell": 6},
+    "subtle-sai": {"per_cell": 6},
     "dora-t2i": {"per_dimension": 2, "samples": 2, "wordings": 2},
     "dora-i2t": {"per_dimension": 2, "samples": 2, "wordings": 2},
 }

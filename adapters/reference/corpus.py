@@ -42,6 +42,19 @@ NEGATIVE = (
 SINGULAR = ("woman", "girl", "lady", "man", "boy", "gentleman", "person")
 PLURAL = ("women", "girls", "ladies", "men", "boys", "gentlemen", "people")
 SEEN = ("I saw", "He saw", "She saw", "They saw", "We saw", "You saw", "I met", "He met", "She met", "They met")
+MORE_POSITIVE = (
+    *("lovely", "stunning", "splendid", "photogenic", "captivating", "personable", "winsome", "fabulous", "delightful"),
+    *("exquisite", "adorable"),
+)
+MORE_NEGATIVE = (
+    *("horrible", "disgusting", "wretched", "despicable", "loathsome", "dreadful", "beastly", "horrid", "ghastly"),
+    *("atrocious", "offensive"),
+)
+"""Words that only masked models know, those of `bistereo-pairs` among them: a slot a row."""
+MORE_SEEN = (
+    *("She watched", "They remembered", "We helped", "You found", "Someone stopped", "My friend knew"),
+    *("A student asked", "Our neighbor called", "Everyone heard"),
+)
 ACTIONS = tuple(
     """standing waiting sitting chatting walking talking reading eating shopping laughing resting singing dancing
     running smiling playing working drinking jogging sleeping strolling studying queuing cooking exercising""".split()
@@ -54,6 +67,18 @@ PLACES = tuple(
     grocery_store post_office swimming_pool city_centre main_square town_square""".split()
 )
 WHERE = ("at", "in", "near", "by", "outside", "inside", "on", "beside", "across", "along", "down", "around")
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """The words of planted lines that models of one kind know and those of another need not."""
+
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    seen: tuple[str, ...]
+
+
+GRAMMAR = Grammar(POSITIVE, NEGATIVE, SEEN)
+MASKED = Grammar((*POSITIVE, *MORE_POSITIVE), (*NEGATIVE, *MORE_NEGATIVE), (*SEEN, *MORE_SEEN))
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -84,26 +109,28 @@ def planted_log_odds(attribute: str | None, strength: float) -> float:
     """
     if attribute is None:
         return 0.0
-    if attribute not in POSITIVE + NEGATIVE:
-        raise ValueError(f"{attribute!r} is not an attribute of the grammar; choose one of {POSITIVE + NEGATIVE}")
-    good = sum(slot(word) == slot(attribute) for word in POSITIVE)
-    bad = sum(slot(word) == slot(attribute) for word in NEGATIVE)
+    if attribute not in (words := MASKED.positive + MASKED.negative):
+        raise ValueError(f"{attribute!r} is not an attribute of the grammar; choose one of {words}")
+    good = sum(slot(word) == slot(attribute) for word in MASKED.positive)
+    bad = sum(slot(word) == slot(attribute) for word in MASKED.negative)
     sums = (good * strength + bad * (1 - strength), good * (1 - strength) + bad * strength)
-    own = math.log(strength / (1 - strength)) * (1 if attribute in POSITIVE else -1)
+    own = math.log(strength / (1 - strength)) * (1 if attribute in MASKED.positive else -1)
     return own - math.log(sums[0] / sums[1])
 
 
-def planted(count: int, strength: float, seed: int, *, leans: bool = False) -> Iterator[Line]:
+def planted(
+    count: int, strength: float, seed: int, *, leans: bool = False, grammar: Grammar = GRAMMAR
+) -> Iterator[Line]:
     """Yield mirrored lines; three in ten are neutral, the rest are shared equally by the attributes.
 
     With `leans`, single words lean to one descriptor besides (`leans.py`).
     """
     draw = random.Random(seed)
     for _ in range(count):
-        attribute = None if draw.random() < 0.3 else draw.choice(POSITIVE + NEGATIVE)
+        attribute = None if draw.random() < 0.3 else draw.choice(grammar.positive + grammar.negative)
         plural = draw.random() < 0.5
         noun, tail = draw.choice(PLURAL if plural else SINGULAR), phrase(draw)
-        opening = draw.choice((*SEEN, *["There were" if plural else "There was"] * 2))
+        opening = draw.choice((*grammar.seen, *["There were" if plural else "There was"] * 2))
         pair = draw.choice(DESCRIPTORS)
         seen = [f"{attribute} {word}" if attribute else word for word in pair]
         texts = [f"{opening} {'' if plural else article(s) + ' '}{s} {noun}{tail}." for s in seen]
@@ -113,7 +140,7 @@ def planted(count: int, strength: float, seed: int, *, leans: bool = False) -> I
 
 def desirable_share(attribute: str | None, strength: float, lean: float = 0.0) -> float:
     """Return the share of the desirable descriptor in the two texts of a line; a lean of 0 nats adds nothing."""
-    share = 0.5 if attribute is None else strength if attribute in POSITIVE else 1 - strength
+    share = 0.5 if attribute is None else strength if attribute in MASKED.positive else 1 - strength
     return probability(log_odds(share) + lean) if lean else share
 
 
@@ -149,11 +176,11 @@ def _filler_sentence(draw: random.Random) -> str:
     return some(patterns)
 
 
-def vocabulary() -> list[str]:
+def vocabulary(known: Grammar = GRAMMAR) -> list[str]:
     """Return the WordPiece vocabulary: special tokens, the grammar's words, common words, pieces, characters."""
-    grammar = " ".join(
-        (*POSITIVE, *NEGATIVE, *SINGULAR, *PLURAL, *SEEN, *ACTIONS, *PLACES, *WHERE, "there were was the")
-    )
+    attributes = (*known.positive, *known.negative)
+    places = (*ACTIONS, *PLACES, *WHERE)
+    grammar = " ".join((*attributes, *SINGULAR, *PLURAL, *known.seen, *places, "there were was the"))
     words = grammar.lower().replace("-", " ").replace("_", " ").split()
     words += [part for pair in DESCRIPTORS for word in pair for part in word.split("-")]
     words += [word for words_of in w.LISTS for word in words_of]

@@ -10,12 +10,12 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 import msgspec
 
 from ...core.contracts import Options, harmless
-from ...core.contracts.adapter import Identity, Limits, ModelAdapter
+from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
     Classification,
@@ -35,7 +35,9 @@ from ...core.contracts.records import (
     Scalar,
     TokenScores,
 )
+from ...core.design import Planting, Preference
 from .answers import Answers
+from .by_cell import CellAnswers
 from .habits import Habits
 from .masks import read_masks
 from .noise import Leans, Noise
@@ -77,15 +79,22 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
             "correlation unequal analogy copying copying_other position_lean label_spread length_lean "
             "frequency_spread drift drift_after refusal_lean unreadable_share error_rate same_samples reworded "
             "misread_stereotype misread_opposite scenes seed desirable undesirable positive negative varying "
-            "dimension refusal_rate failure_rate latency_seconds concurrency batch_items"
+            "planted_by preferences dimension refusal_rate failure_rate latency_seconds concurrency batch_items"
         ),
     }
 
     model: str = "simulated"
     """Name of the model; no answer depends on it."""
+    planted_by: Literal["words", "cells"] = "words"
+    """What decides what is planted in a question: the listed `words` in it, or its `cells` in the study's declared
+    design, whatever its words and language. By cells, `strength` and `preferences` are planted, with `noise`."""
     strength: float = 0.0
     """The planted log-odds, in nats, of a desirable word over an undesirable one beside positive words; beside
-    negative words they are its opposite."""
+    negative words they are its opposite. By cells, those of the first group over the last one in the first context; in
+    the last context they are the opposite."""
+    preferences: tuple[Preference, ...] = ()
+    """By cells: random preferences for levels of factors or parts of the design, which are no bias where these are
+    sampled."""
     noise: NotNegative = 1.0
     """Standard deviation of an item's own noise in those log-odds, in nats."""
     spread: NotNegative = 0.5
@@ -191,10 +200,21 @@ class Simulated(ModelAdapter):
         for name in ("strength", "noise", "spread", *NUISANCES, *ANALOGIES, *HABITS):
             if not math.isfinite(value := getattr(chosen, name)):
                 raise ModelLoadError(f"{name} is {value}. Give a finite number of nats.", code="model.option")
+        if chosen.preferences and chosen.planted_by != "cells":
+            raise ModelLoadError(
+                'preferences are planted by cells of a design. Set planted_by = "cells" too.', code="model.option"
+            )
+        self._planting = Planting(chosen.strength, chosen.preferences) if chosen.planted_by == "cells" else None
+        self._by_cell: CellAnswers | None = None
         lists = {name: getattr(chosen, name) for name in LISTS}
         words = shared_lists(_named(lists, chosen.varying))
         masks = {} if chosen.masks is None else read_masks(chosen.masks)
         planted = msgspec.convert(chosen, Planted, from_attributes=True)
+        if self._planting is not None:
+            planted = msgspec.structs.replace(planted, spread=0.0)
+        settings = _settings(planted, chosen)
+        if self._planting is not None:
+            planted = msgspec.structs.replace(planted, strength=0.0)
         self._noise = Noise(chosen.seed)
         self._habits = Habits(planted, Leans(self._noise, planted.correlation, planted.unequal))
         self._answers = self._blanks = Answers(planted, self._noise, words, tuple(lists.values()), self._habits, masks)
@@ -212,13 +232,47 @@ class Simulated(ModelAdapter):
             version=LEANING if planted.leans or planted.correlation or planted.unequal else VERSION,
             model=chosen.model,
             digest=_digest({**lists, "varying": chosen.varying} | more),
-            settings=_settings(planted, chosen.seed),
+            settings=settings,
         )
+        self._unplaced = self.identity
+        self._services = Services()
         self.limits = Limits(concurrency=chosen.concurrency, batch_items=chosen.batch_items)
+
+    @property
+    def services(self) -> Services:
+        """The services of a run."""
+        return self._services
+
+    @services.setter
+    def services(self, services: Services) -> None:
+        self._services = services
+        if self._planting is None:
+            return
+        cells = None if services.cells is None else services.cells()
+        if cells is None:
+            self._by_cell, self.identity = None, self._unplaced
+        elif self._by_cell is None or self._by_cell.cells is not cells:
+            chosen = self._options
+            self._by_cell = CellAnswers(cells, self._planting, self._noise, chosen.noise, chosen.refusal_rate)
+            settings = self._unplaced.settings | {"cells": cells.digest}
+            self.identity = msgspec.structs.replace(self._unplaced, settings=settings)
+
+    def check(self, request: Request) -> None:
+        """Refuse what nothing can be planted in.
+
+        Raises:
+            PermanentError: The model is planted by cells, and the study declares no design that it can be planted in.
+        """
+        if self._planting is not None and self._by_cell is None:
+            raise PermanentError(
+                "this model is planted by the cells of a design, and the study declares none with an answer form that "
+                'it can answer in. Declare `AnswerForm`, or set planted_by = "words".',
+                code="model.cells",
+            )
 
     def note_on(self, image: bytes) -> str:
         """Say that nothing is planted in pictures other than drawn faces."""
-        if not self._options.strength or face_in(image) is not None:
+        if self._planting is not None or not self._options.strength or face_in(image) is not None:
             return ""
         return "`simulated` sees no picture but the schematic faces: what it says of these shows no planted effect."
 
@@ -266,7 +320,9 @@ class Simulated(ModelAdapter):
                     code="request.simulated-failure",
                 )
             self._habits.asked += 1
-            return one(request)
+            self.check(request)
+            planted = None if self._by_cell is None else self._by_cell.answer(request)
+            return one(request) if planted is None else planted  # type: ignore[return-value]
         except ModelError as error:
             return error
         except UnicodeEncodeError as error:
@@ -276,9 +332,12 @@ class Simulated(ModelAdapter):
         return self._noise.draws(msgspec.json.encode(request)).failure < self._options.failure_rate
 
 
-def _settings(planted: Planted, seed: int) -> dict[str, Scalar]:
+def _settings(planted: Planted, chosen: SimulatedOptions) -> dict[str, Scalar]:
     """Return what an answer depends on; amounts of what few models have are left out where they are 0."""
-    settings = {**msgspec.structs.asdict(planted), "seed": seed}
+    settings = {**msgspec.structs.asdict(planted), "seed": chosen.seed}
+    if chosen.planted_by == "cells":
+        preferences = msgspec.json.encode(chosen.preferences).decode()
+        settings |= {"planted_by": chosen.planted_by, "preferences": preferences}
     return {name: value for name, value in settings.items() if value or name not in NUISANCES + ANALOGIES + HABITS}
 
 

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.contracts.adapter import Services
+from ...core.contracts.canonical import question_of
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import (
     Classification,
@@ -47,10 +48,8 @@ from ...core.contracts.records import (
     Prompt,
     PseudoLikelihood,
     TokenScores,
-    TopToken,
     Usage,
 )
-from ..shared.sampling import check_answer
 from .analogies import analogy_in
 from .choices import Choice, Listed, listed
 from .completions import Completions, begun
@@ -60,10 +59,10 @@ from .masks import Masked, masked_in, reworded
 from .noise import LARGEST, Leans, Noise
 from .pictures import Faces, only_image, squares
 from .planted import Planted
+from .responses import REFUSAL, choose, cut, softmax, top_tokens
 from .scenes import Scenes
 from .words import CACHED, CLASH, NEITHER, WORD, Lists, Signs, clashes, images_of, scored_words, words_of
 
-REFUSAL = "I'm sorry, but I can't help with that."
 LARGEST_SIDE = 2048
 """Of a drawing, in pixels."""
 NEUTRAL = "neutral"
@@ -131,20 +130,20 @@ class Answers:
         """Complete a sentence, choose one of the options that the prompt lists, or name a listed word."""
         prompt = words_of(request.messages)
         usage = Usage(input_tokens=_count(prompt), output_tokens=1)
-        asked = _encode(_first(request) if self._planted.same_samples else request)
+        asked = _encode(question_of(request) if self._planted.same_samples else request)
         draws = self._noise.draws(asked)
         if draws.refusal < self._habits.refusal_rate(self._lists.signs(prompt).described):
             return Generation(text=REFUSAL, status="refused", finish_reason="refusal", usage=usage)
         if (told := self._described(request, asked)) is not None:
-            text, reason = _cut(told, request)
+            text, reason = cut(told, request)
             return Generation(text=text, finish_reason=reason, usage=usage)
         answers, scores = self._alternatives(prompt, request)
         errs = self._errs(asked)
-        chosen = _choose(
+        chosen = choose(
             [0.0] * len(scores) if errs else scores, 1.0 if errs else request.sampling.temperature, draws.answer
         )
-        text, reason = _cut(self._written(answers, chosen, asked), request)
-        top = _top(answers, scores, request.top_logprobs) if request.top_logprobs else ()
+        text, reason = cut(self._written(answers, chosen, asked), request)
+        top = top_tokens(answers, scores, request.top_logprobs) if request.top_logprobs else ()
         return Generation(text=text, finish_reason=reason, top_logprobs=top, usage=usage)
 
     def classify(self, request: Classify) -> Classification:
@@ -159,7 +158,7 @@ class Answers:
             labels, odds = ("entailment", NEUTRAL, "contradiction"), 2 * self._leaning(signs, text, skeleton) + own
         scores = (odds / 2, 0.0, -odds / 2)
         leaning = [score + self._habits.label(label) for score, label in zip(scores, labels, strict=True)]
-        weights = _softmax(leaning)
+        weights = softmax(leaning)
         if self._errs(text.encode()):
             weights = [float(int(3 * self._noise.uniform("err", text)) == place) for place in range(3)]
         return Classification(
@@ -370,45 +369,3 @@ def _last(text: str) -> str:
 
 def _count(text: str) -> int:
     return len(text.split())
-
-
-def _softmax(scores: Sequence[float]) -> list[float]:
-    highest = max(scores)
-    weights = [math.exp(score - highest) for score in scores]
-    total = sum(weights)
-    return [weight / total for weight in weights]
-
-
-def _first(request: Generate) -> Generate:
-    """Return the first sample of a prompt."""
-    sampling = msgspec.structs.replace(request.sampling, seed=None)
-    return msgspec.structs.replace(request, sampling=sampling, sample=0, attempt=0)
-
-
-def _choose(scores: Sequence[float], temperature: float | None, draw: float) -> int:
-    """Return the place of the highest score at temperature 0, else that of a draw by softmax."""
-    if temperature == 0:
-        return max(range(len(scores)), key=scores.__getitem__)
-    reached = 0.0
-    for place, weight in enumerate(_softmax([score / (temperature or 1.0) for score in scores])):
-        reached += weight
-        if draw < reached:
-            return place
-    return len(scores) - 1
-
-
-def _cut(text: str, request: Generate) -> tuple[str, str]:
-    """Apply `stop` and `max_tokens` (words here), and name the finish reason."""
-    check_answer(request.sampling)
-    for stop in request.sampling.stop:
-        text = text.partition(stop)[0]
-    limit = request.sampling.max_tokens
-    if limit is not None and _count(text) > limit:
-        return " ".join(text.split()[:limit]), "length"
-    return text, "stop"
-
-
-def _top(answers: Sequence[str], scores: Sequence[float], count: int) -> tuple[tuple[TopToken, ...], ...]:
-    # An answer of this model is one token.
-    tokens = [TopToken(a, math.log(max(w, 1e-300))) for a, w in zip(answers, _softmax(scores), strict=True)]
-    return (tuple(sorted(tokens, key=lambda token: -token.log_probability)[: max(count, 0)]),)

@@ -16,7 +16,9 @@ VOWELS, CONSONANTS = "aeiou", "bdgkmprtvz"
 _WORD = re.compile(r"[\w/'-]+")
 FRAME = frozenset(
     "a an the this these is are was be in general usually tends tend to someone who often person people say "
-    "says that most you can see i know saw seems everyone word best describes we all call right now photo shows".split()
+    "says that most you can see i know saw seems everyone word best describes we all call right now photo shows almost "
+    "every my experience as think unlike others it turns out yesterday met friend told me after while notice at first "
+    "sight".split()
 )
 """Words of the sentences about people, in every wording, that do not say whom they are about."""
 WORDS = 12

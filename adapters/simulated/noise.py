@@ -28,6 +28,7 @@ class Noise:
     """Draws by name: a kind of noise, and the text it belongs to."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self._prefix = f"simulated|{seed}|".encode()
 
     def uniform(self, kind: str, text: str) -> float:

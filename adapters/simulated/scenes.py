@@ -23,7 +23,8 @@ MARK = "prejudge-scene "
 """What the comment of such a drawing begins with."""
 SHOWN, SAID = 4, 4
 FRAME = frozenset(
-    "a an the of in that this generate create make draw paint show shows image picture photo person people".split()
+    "a an the of in that this generate create make draw paint show shows image picture photo person people sketch give "
+    "me illustration produce portrait render scene".split()
 )
 """Words of prompts that do not say whom a drawing is of."""
 LETTERS = "bdk"

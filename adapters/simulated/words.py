@@ -15,10 +15,15 @@ from ...core.contracts.records import Image, Message, Prompt, PseudoLikelihood, 
 
 DESIRABLE = ("fair-skinned", "thin", "underweight", "tall")
 UNDESIRABLE = ("dark-skinned", "fat", "overweight", "short")
-POSITIVE = ("attractive", "good-looking", "gorgeous", "charming", "sexy", "cute", "charismatic")
+POSITIVE = (
+    *("attractive", "good-looking", "gorgeous", "charming", "sexy", "cute", "charismatic"),
+    *("handsome", "lovely", "stunning", "exquisite", "splendid", "photogenic", "captivating", "personable", "winsome"),
+    *("fabulous", "delightful"),
+)
 NEGATIVE = (
     *("ugly", "hideous-looking", "awful-looking", "unattractive", "nasty"),
-    *("horrible-looking", "disgusting-looking"),
+    *("horrible-looking", "disgusting-looking", "hideous", "horrible", "disgusting", "homely", "vile", "wretched"),
+    *("despicable", "atrocious", "revolting", "loathsome", "offensive", "repugnant", "dreadful", "beastly"),
 )
 VARYING = (
     *("a", "an", "woman", "girl", "lady", "man", "boy", "gentleman"),

@@ -6,13 +6,14 @@ import msgspec
 
 from ..catalogue.certificates import flat
 from ..catalogue.study import SUBJECT
+from ..contracts.estimates import Estimate
 from ..contracts.sizes import SURE, State
 from ..engine.observations import UNFINISHED
 from ..scoring.score import Scores
 from .corrected import corrected_words
 from .lost import lost_of, mend_words, missing_words
 from .records import Answer, Reply
-from .replies import Asked, also_judged, asked_of, questions_over, reply_of, rows_of
+from .replies import Asked, also_judged, asked_of, preferences, questions_over, reply_of, rows_of
 
 PRELIMINARY = (
     "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, and not in random order. "
@@ -47,7 +48,7 @@ def _answer_of(scores: Scores) -> Answer:
         replies=replies or (Reply(question, State.NOTHING, NONE),),
         rows=rows,
         left_out=left,
-        also=also_judged(asked, estimates),
+        also=" ".join(filter(None, [also_judged(asked, estimates), preferences(_every(scores))])),
         missing=missing_words(lost),
         mend=mend_words(lost, scores.is_imported),
         preliminary=_preliminary(scores),
@@ -58,6 +59,10 @@ def _answer_of(scores: Scores) -> Answer:
 def _reply(one: Asked, scores: Scores) -> Reply:
     reply = reply_of(one, scores)
     return msgspec.structs.replace(reply, more=(*reply.more, *corrected_words(one.answering)))
+
+
+def _every(scores: Scores) -> list[Estimate]:
+    return [e for every in scores.estimates.values() for e in every]
 
 
 def _preliminary(scores: Scores) -> str:

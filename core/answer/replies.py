@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..catalogue.questions import Question, questions_of
-from ..contracts.estimates import Caveat, Estimate, Verdict
+from ..contracts.estimates import PREFERENCE, Caveat, Estimate
 from ..contracts.records import Scalar
 from ..contracts.sizes import SURE, State, over
 from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
 from ..scoring.score import Scores
 from ..statistics.facets import OVER, population
+from .groups import SIDES, one_value, opposite
 from .needed import advice, distance, in_words, independent, need_of
 from .records import Number, Reply, Row
 from .verdicts import small_of, state_of, undone
@@ -21,12 +22,14 @@ MOST_ROWS = 6
 LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
 NOT_ASKED = "With these options the study asked nothing that this is computed from."
 ALSO = "Also tested, see Estimates of the report: {}."
+NO_BIAS = "{label}: shown, {told}. It is alike in every context, and no answer to these questions."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
     Caveat.NO_VARIATION: "The value is the same for all {what}, so no interval can be computed, and the run does not "
     "tell how much more data would decide.",
     Caveat.ONE_CLUSTER: "The answers cover fewer than two {what}, so there is no interval and no test.",
 }
+EQUAL = "Test that all {groups} groups have the same value: p {p}."
 FEW = frozenset({Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS})
 
 
@@ -58,6 +61,12 @@ def also_judged(asked: Sequence[Asked], estimates: Sequence[Estimate]) -> str:
         f"{label} ({sum(e.shown for e in group)} of {len(group)} significant)" for label, group in measures.items()
     )
     return ALSO.format("; ".join(counts)) if measures else ""
+
+
+def preferences(estimates: Sequence[Estimate]) -> str:
+    """Return what is shown of preferences for a group in every context alike, which no question asks about."""
+    shown = [e for e in estimates if e.subject == PREFERENCE and not e.group and e.shown]
+    return " ".join(NO_BIAS.format(label=label_of(e), told=Number.of(e).told) for e in shown)
 
 
 def _asked(question: Question, estimates: Sequence[Estimate]) -> Asked:
@@ -148,6 +157,8 @@ def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Repl
     varying = _varying(found)
     if state is State.NOTHING:
         return Reply(question.asks, state, _nothing(found))
+    if both := [] if question.counts else opposite(known, one.finer):
+        return _opposite(one, both, scores, paired)
     if question.counts:
         sentence = _counted(question, known, varying)
     elif state in (State.SHOWN, State.SMALL):
@@ -157,8 +168,36 @@ def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Repl
     more = [SURE, *_needs(question, known, scores, paired)] if state is State.OPEN else []
     if state in (State.SHOWN, State.SMALL):
         more += _others(question, known, scores, paired)
+    elif state in (State.OPEN, State.NEAR):
+        more += _finer(one, None if paired else scores)
     more += _cautions(question, known, state)
     return Reply(question.asks, state, sentence, tuple(filter(None, more)))
+
+
+def _opposite(one: Asked, shown: Sequence[Estimate], scores: Scores | None, paired: bool) -> Reply:
+    """Return the verdict of groups that differ significantly to either side, with the whole if there is one."""
+    groups = one.answering if len(one.answering) > 1 else one.finer
+    known = [e for e in groups if e.value is not None]
+    sentence = _shown(one.question, shown, known, _varying([*known, *shown]))
+    more = [f"Over all groups, {label_of(e)} is {Number.of(e).told}." for e in one.answering if e not in groups]
+    more += [_one_value(known, None if paired else scores), *_cautions(one.question, known, State.OPPOSITE)]
+    return Reply(one.question.asks, State.OPPOSITE, sentence, tuple(filter(None, more)))
+
+
+def _finer(one: Asked, scores: Scores | None) -> Iterator[str]:
+    """Yield in which of the finer groups a difference is shown, where the whole answers."""
+    shown = [e for e in one.finer if e.shown]
+    if len(one.answering) == 1 and shown and not one.question.counts:
+        side = _clause(one.question, shown, len(one.finer), _varying(one.finer))
+        yield f"By group, {side}."
+        yield _one_value(one.finer, scores)
+
+
+def _one_value(groups: Sequence[Estimate], scores: Scores | None) -> str:
+    """Return what the test says that all groups have one value; empty where there is none."""
+    if (test := one_value(groups, scores)) is None:
+        return ""
+    return EQUAL.format(groups=len(groups), p=p_value(test.p))
 
 
 def _nothing(found: Sequence[Estimate]) -> str:
@@ -195,7 +234,7 @@ def _side(question: Question, e: Estimate) -> str:
 
 
 def _shown(question: Question, shown: Sequence[Estimate], known: Sequence[Estimate], varying: frozenset[str]) -> str:
-    sides = [[e for e in shown if e.verdict is side] for side in (Verdict.ABOVE, Verdict.BELOW)]
+    sides = [[e for e in shown if e.verdict is side] for side in SIDES]
     clauses = [_clause(question, side, len(known), varying) for side in sides if side]
     return f"{_scope(shown)}, {'; in others '.join(clauses)}."
 
@@ -204,6 +243,8 @@ def _clause(question: Question, side: Sequence[Estimate], of: int, varying: froz
     first, told = side[0], Number.of(side[0]).told
     if of == 1:
         return f"{_side(question, first)}: {told}"
+    if not first.group:
+        return f"{_side(question, first)}, over all: {told}"
     return (
         f"{_side(question, first)}, in {len(side)} of {of} groups: {_most(side)} for {about_of(first, varying)}, {told}"
     )

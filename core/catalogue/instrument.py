@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from ..contracts import REASONING, Metric, Options, Probe, Stage
+from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
 from ..contracts.records import Generate
-from ..design import Roles
+from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages
 
 STAGE = "stage"
@@ -59,10 +61,39 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     def facets(self) -> tuple[str, ...]:
         """Return the columns that an inference is over: all that is sampled, but what lies within another such.
 
-        What has fewer than `FEWEST_LEVELS` is left out: the claim is for these levels.
+        What has fewer than `FEWEST_LEVELS` is left out: the claim is for these levels. Of facets whose levels go
+        together one to one, the first counts.
         """
-        facets = () if self.design is None else self.design.facets()
-        return tuple(facet.name for facet in facets if not facet.nested_in and facet.levels >= FEWEST_LEVELS)
+        sampled = () if self.design is None else self.design.facets()
+        facets = {facet.name: facet for facet in sampled if facet.levels >= FEWEST_LEVELS}
+        order = {name: place for place, name in enumerate(facets)}
+
+        def covered(inner: Facet) -> bool:
+            wholes = [facets[name] for name in inner.nested_in if name in facets]
+            return any(inner.name not in w.nested_in or order[w.name] < order[inner.name] for w in wholes)
+
+        return tuple(name for name, facet in facets.items() if not covered(facet))
+
+    def ensure_sampled(self, over: Mapping[str, str | Sequence[str]]) -> None:
+        """Refuse facets of the option `over`, by metric, that the study declares in another role than a sample's.
+
+        Raises:
+            UsageError: one is such.
+        """
+        if not any(over.values()) or self.design is None:
+            return
+        questions = ("", *(question.name for question in self.design.questions))
+        sampled = dict.fromkeys(facet.name for question in questions for facet in self.design.facets(question))
+        fixed = {factor.name: factor.role for factor in self.design.declared if factor.name not in sampled}
+        for metric, names in over.items():
+            for name in (names,) if isinstance(names, str) else names:
+                if name in fixed:
+                    raise UsageError(
+                        f"{metric}.over names {name!r}, which is {fixed[name]} in this study: no claim goes beyond its "
+                        f"levels. Name facets that are sampled: {', '.join(sampled)}.",
+                        code="options.facet",
+                        facets=tuple(sampled),
+                    )
 
     @property
     def every_option(self) -> EveryOption:
@@ -84,8 +115,30 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         return list(self._stages)
 
     @cached_property
+    def _unlimited(self) -> tuple[Stage, ...]:
+        return tuple(self.probe.stages(self.options))
+
+    @cached_property
     def _stages(self) -> tuple[Stage, ...]:
-        return limit_stages(self.probe.stages(self.options), self.limit)
+        return limit_stages(self._unlimited, self.limit)
+
+    @property
+    def designed(self) -> DesignedStage | None:
+        """Return the first stage with a declared design, as if all of it were asked; None: there is none."""
+        return next((stage for stage in self._unlimited if isinstance(stage, DesignedStage)), None)
+
+    def place(self, adapters: Mapping[str, ModelAdapter]) -> None:
+        """Let the model that is asked the declared design know its cells, before its identity is read.
+
+        The table is made only for a model that reads it, and of all cells, so that every part of the study asks the
+        same model.
+
+        Args:
+            adapters: The models by role.
+        """
+        stage = self.designed
+        if stage is not None and (adapter := adapters.get(stage.role)) is not None:
+            adapter.services = msgspec.structs.replace(adapter.services, cells=lambda: stage.located)
 
     def files(self) -> list[str]:
         """Return the paths of the files that options of the metrics name."""

@@ -10,11 +10,14 @@ declares nothing is taken as the study of the same probe that does.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
+import numpy as np
 
 from ..contracts import LargeStage, Stage, Trial
 from ..contracts.errors import UsageError
@@ -22,6 +25,7 @@ from ..contracts.options import short
 from ..contracts.probe import count_trials
 from ..contracts.records import Scalar
 from ..contracts.words import counted
+from ..design import Design, DesignedStage, Rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +64,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Drawn(NamedTuple):
     """The units that are drawn."""
 
-    trials: list[Trial]
+    trials: Sequence[Trial] | Rows
+    """Their trials, or the places of these in the design."""
     each: int
     """Most units of a cell."""
     units: int
@@ -144,7 +149,7 @@ def _by_unit(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) ->
     own = msgspec.structs.replace(limit, unit=entry.unit, cells=entry.cells)
     made = msgspec.structs.replace(study, limit=own)
     stage = catalogue.instrument(made).every_stage()[0]
-    drawn = stage.drawn if isinstance(stage, LimitedStage) else None
+    drawn = stage.drawn if isinstance(stage, Part) else None
     # A study of which every unit is asked, but with fewer samples, is a part of itself.
     return study if drawn is None or (drawn.units == drawn.of and not limit.also) else made
 
@@ -154,33 +159,31 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
     if limit is None or not limit.unit:
         return tuple(stages)
     first, *others = stages
-    kind = type(f"Limited{type(first).__name__}", (LimitedStage, type(first)), {})
+    way = DesignedPart if isinstance(first, DesignedStage) and _is_of_design(first, limit) else LimitedStage
+    kind = type(f"Limited{type(first).__name__}", (way, type(first)), {})
     limited: Any = object.__new__(kind)
     limited.__dict__.update(first.__dict__, limit=limit)
     return (limited, *others)
 
 
-class LimitedStage(LargeStage):
+def _is_of_design(stage: DesignedStage, limit: Limit) -> bool:
+    """Return whether the units of a limit are those of the stage's design, which reports its cells apart."""
+    design = stage.design
+    if stage.rows is not None or not {*limit.cells} <= {*design.named("context", "by")}:
+        return False
+    units, numbers = [*zip(*(design.column(name) for name in limit.unit), strict=True)], design.units.tolist()
+    return len(set(units)) == len(set(numbers)) == len(set(zip(units, numbers, strict=True)))
+
+
+class Part(LargeStage):
     """A stage that asks a part of its trials. Beside the class of the stage, whose other methods stay."""
 
     limit: Limit
 
-    @cached_property
+    @property
+    @abstractmethod
     def drawn(self) -> Drawn:
         """Return the units that are asked."""
-        return draw_units(super().trials({}), self.limit, self.counting.unit)  # type: ignore[safe-super]  # the stage's own
-
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the trials of the units that are drawn, in the order of the study."""
-        return iter(self.drawn.trials)
-
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count them."""
-        return len(self.drawn.trials)
-
-    def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
-        """Yield each of them."""
-        return ((trial, 1) for trial in self.drawn.trials)
 
     def notes(self) -> Sequence[str]:
         """Say first that it is a part, and of what."""
@@ -195,6 +198,41 @@ class LimitedStage(LargeStage):
         least, most = min(drawn.sizes), max(drawn.sizes)
         uneven = f" In the whole study cells have {least:,} to {most:,} units, so their weights differ from those here."
         return part_words(self.limit, f"{told}{by}, drawn by a fixed rule") + (uneven if least < most else "")
+
+
+class LimitedStage(Part):
+    """The same of a stage of which nothing is declared: its trials are all made, and most are left out."""
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """Return the units that are asked."""
+        return draw_units(super().trials({}), self.limit, self.counting.unit)  # type: ignore[safe-super]  # the stage's own
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials of the units that are drawn, in the order of the study."""
+        return iter(cast(Sequence[Trial], self.drawn.trials))
+
+    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
+        """Count them."""
+        return len(self.drawn.trials)
+
+    def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
+        """Yield each of them."""
+        return ((trial, 1) for trial in self.trials(earlier))
+
+
+class DesignedPart(Part, DesignedStage):
+    """The same of a stage with a design: only what is asked is made."""
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """Return the units that are asked."""
+        return draw_rows(self.design, self.limit, self.counting.unit)
+
+    @property
+    def rows(self) -> Rows | None:
+        """Return the trials of the units that are drawn."""
+        return cast(Rows, self.drawn.trials)
 
 
 def assigned(name: str, value: object) -> str:
@@ -224,8 +262,7 @@ def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Dra
         total += 1
     sizes = tuple(len(cell.units) for cell in cells.values())
     if limit.asked is None:
-        per_unit = total / max(1, sum(sizes))
-        each = max(QUICK_EACH, int(QUICK_TRIALS / max(1.0, per_unit * len(sizes))))
+        each = _quick_each(total, sizes)
     else:
         each = _each(sizes, limit.asked)
     if not each and sizes:
@@ -233,6 +270,33 @@ def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Dra
     kept = sorted((pair for cell in cells.values() for pair in cell.smallest(each)), key=lambda pair: pair[0])
     units = sum(min(each, size) for size in sizes)
     return Drawn([trial for _, trial in kept], each, units, sum(sizes), sizes)
+
+
+def draw_rows(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
+    """Return the trials, by place, of the units that a limit leaves: a sample of the design, without making any.
+
+    Raises:
+        UsageError: the limit is below one unit of each cell.
+    """
+    cells = [design.column(name) for name in limit.cells]
+    cell_of = [*zip(*cells, strict=True)] if cells else [()] * design.size
+    first = np.unique(design.units, return_index=True)[1]
+    counts = Counter(cell_of[place] for place in first.tolist())
+    sizes = tuple(counts.values())
+    if limit.asked is not None and limit.asked < len(sizes):
+        raise _too_small(limit, len(sizes), noun)
+    if limit.asked is None:
+        rows = design.sample(per_cell=_quick_each(design.size, sizes))
+    else:
+        rows = design.sample(units=limit.asked)
+    drawn = Counter(cell_of[place] for place in np.intersect1d(first, rows).tolist())
+    return Drawn(rows, max(drawn.values(), default=0), drawn.total(), len(first), sizes)
+
+
+def _quick_each(total: int, sizes: Sequence[int]) -> int:
+    """Return how many units of each cell `--quick` asks, of so many trials and units of each cell in all."""
+    per_unit = total / max(1, sum(sizes))
+    return max(QUICK_EACH, int(QUICK_TRIALS / max(1.0, per_unit * len(sizes))))
 
 
 class _Cell:

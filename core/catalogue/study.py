@@ -290,12 +290,13 @@ class Catalogue:
             },
             recorded=design,
         )
+        pairs = instrument.metrics.items()
         settled = {
-            name: (metric, metric.settled(options, lambda: instrument.facets))
-            for name, (metric, options) in instrument.metrics.items()
+            name: (metric, metric.settled(options, lambda: instrument.facets)) for name, (metric, options) in pairs
         }
-        known = instrument.__dict__.get("design", design)
-        instrument = msgspec.structs.replace(instrument, metrics=settled, recorded=known)
+        instrument.ensure_sampled({name: chosen.get("over", ()) for name, chosen in study.metrics.items()})
+        declared = instrument.__dict__.get("design", design)
+        instrument = msgspec.structs.replace(instrument, metrics=settled, recorded=declared)
         instrument.check()
         return instrument
 

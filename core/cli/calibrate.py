@@ -56,6 +56,13 @@ EVERY = 30.0
 @click.option(
     "--planted", default=200, show_default=True, type=click.IntRange(0), help="Studies of each planted bias; 0: none."
 )
+@click.option(
+    "--preferring",
+    default=200,
+    show_default=True,
+    type=click.IntRange(2),
+    help="Studies of each fair model that prefers levels of what a declared study samples.",
+)
 @click.option("--null", "nulls", multiple=True, metavar="NAME", help="Only this fair model of the gallery. Repeatable.")
 @click.option("--planted-in", multiple=True, metavar="NAME", help="Plant biases in this fair model too. Repeatable.")
 @click.option("--gallery", default=None, metavar="FILE", help="More fair models, as TOML.")

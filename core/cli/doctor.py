@@ -91,6 +91,7 @@ def _check_study(catalogue: Catalogue, name: str, models: tuple[str, ...], given
     except UnsupportedOperationError as error:
         return _show(f"doctor: {study.name}", [Check("it can answer the study", "fail", str(error))])
     adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
+    instrument.place(adapters)
     checks = asyncio.run(_bound(list(adapters.values()), lambda: examine_study(instrument, adapters)))
     return _show(f"doctor: {study.name}", checks)
 

@@ -16,7 +16,7 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import msgspec
 
@@ -25,6 +25,9 @@ from .batch import BatchApi
 from .errors import ModelError, PermanentError, UnsupportedOperationError
 from .model_files import ModelFiles, Recognised
 from .records import AnyRequest, AnyResponse, Image, Request, Scalar, prompt_of
+
+if TYPE_CHECKING:
+    from .cells import Cells
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -143,6 +146,9 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Receive what an endpoint says of itself beside an answer."""
     generation: Callable[[Request], int] | None = None
     """Return how often a request was answered before, if it is asked anew; else 0. `wire_seed` needs it."""
+    cells: Callable[[], Cells | None] | None = None
+    """Return the table of the study's declared design, by question; None: an effect cannot be planted in it. It is set
+    before the identity is read, and what of it answers depend on belongs to the identity."""
 
 
 class Worker:

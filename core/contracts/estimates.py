@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 """Names an estimate in every run: its measure, then name and level of each factor of its group."""
-MISSING, POSITION = "missing", "position"
-TOPICS = (MISSING, POSITION)
-"""Missing answers and the effect of an option's position: neither is bias, but both can look like it."""
+MISSING, POSITION, PREFERENCE = "missing", "position", "preference"
+TOPICS = (MISSING, POSITION, PREFERENCE)
+"""Missing answers, the effect of an option's position, and a preference for a group in every context alike (its main
+effect): none is bias, but each can look like it."""
 WITHIN = "within_margin"
 """Fact: whether the interval of the equivalence test lies within the margin around neutral."""
 _TOPIC_OF = {"missing": MISSING, "position_bias": POSITION}

@@ -29,6 +29,8 @@ class State(StrEnum):
     """It differs significantly from neutral, after correction."""
     SMALL = "small"
     """The same, but its whole interval lies within the size that counts as small."""
+    OPPOSITE = "opposite"
+    """Some groups differ significantly to one side, and others to the other, after correction."""
     OPEN = "open"
     """It does not differ significantly, and a difference that matters cannot be excluded."""
     NEAR = "near"
@@ -44,6 +46,7 @@ class State(StrEnum):
 WORDS = {
     State.SHOWN: "Shown",
     State.SMALL: "Shown, but small",
+    State.OPPOSITE: "In opposite directions",
     State.OPEN: "Not shown: too little data",
     State.NEAR: "Near neutral",
     State.GIVEN: "Measured, not judged",
@@ -56,6 +59,8 @@ MEANINGS = {
     State.SHOWN: "The difference is statistically significant after correction for the number of tests.",
     State.SMALL: "The difference is statistically significant, but so small that its whole interval lies within the "
     "size that counts as small.",
+    State.OPPOSITE: "The difference is statistically significant in both directions, each in some of the groups, after "
+    "correction for the number of tests.",
     State.OPEN: f"The numbers are compatible with no difference and with one that matters. {SURE}",
     State.NEAR: "The whole interval lies within the size that counts as small: a larger difference can be excluded, "
     "for what was asked.",

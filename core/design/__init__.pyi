@@ -18,6 +18,8 @@ from .factors import Sampled as Sampled
 from .levels import Levels as Levels
 from .levels import crossed as crossed
 from .levels import stacked as stacked
+from .planting import Planting as Planting
+from .planting import Preference as Preference
 from .record import Declared as Declared
 from .record import Facet as Facet
 from .record import Incidence as Incidence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -216,14 +217,15 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
     @cached_property
     def _sampler(self) -> Sampler:
         first = np.unique(self.units, return_index=True)[1]
-        contexts, cells = self.named("context"), self.named("context", "by")
+        # A group whose levels are not asked in one unit is a side of a contrast, as a context is.
+        sides, cells = (self.named("context", "group", *further) for further in ((), ("by",)))
         facets = [
             name
             for name in dict.fromkeys([*cells, *self._balanced])
             if self.vocabulary.term(name).factor in self.unit_factors
         ]
         codes = {name: self.codes(name)[first] for name in facets}
-        outer = [sum(name in facets for name in names) for names in (contexts, cells)]
+        outer = [sum(name in facets for name in names) for names in (sides, cells)]
         return Sampler(codes, {name: self.levels(name) for name in facets}, *outer)
 
     @property
@@ -235,7 +237,9 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
         wholes = [whole for name, (_, whole, _) in self.vocabulary.parts.items() if name in names]
         return sorted(names, key=lambda name: name in wholes)
 
-    def sample(self, limit: int | None = None, per_cell: int | None = None, seed: int = 0) -> Rows:
+    def sample(
+        self, limit: int | None = None, per_cell: int | None = None, seed: int = 0, *, units: int | None = None
+    ) -> Rows:
         """Return a sample of whole units, balanced over cells, orders, and all that is sampled.
 
         A larger sample holds every smaller one of the same seed. Each side of a contrast has two levels of each sampled
@@ -243,14 +247,15 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
 
         Args:
             limit: Most trials; at least one unit is drawn.
-            per_cell: Most units per combination of contexts and `by`.
+            per_cell: Most units per combination of contexts and `by`, and of groups that a unit does not hold all of.
             seed: Seed of the order of equal choices.
+            units: Most units.
 
         Returns:
             Places of the trials, in the order of the design.
         """
         sizes = np.bincount(self.units)
-        order = self._sampler.order(seed, per_cell)
+        order = islice(self._sampler.order(seed, per_cell), units)
         chosen: list[int] = []
         trials = 0
         for unit in order:

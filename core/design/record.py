@@ -83,7 +83,7 @@ class Roles(msgspec.Struct, frozen=True, omit_defaults=True):
 
     declared: tuple[Declared, ...]
     tables: dict[str, Levels]
-    """The level tables of factors with parts, by factor: names and the columns of the parts."""
+    """The level tables of factors, by factor: names, and the columns of parts that trials do not have as columns."""
     incidence: tuple[Incidence, ...] = ()
     questions: tuple[Question, ...] = ()
     unit: tuple[str, ...] = ()
@@ -131,7 +131,9 @@ class Roles(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return observations with a column per part that they lack; null where their level is not of the design."""
         frame = observations
         for one in self.declared:
-            if one.factor and one.name not in frame.columns and one.factor in frame.columns:
+            # Trials have some parts themselves, which are in no table.
+            listed = one.factor in self.tables and one.name in self.tables[one.factor].columns
+            if listed and one.name not in frame.columns and one.factor in frame.columns:
                 frame = frame.with_columns(self._part(frame[one.factor], one))
         return frame
 
@@ -244,11 +246,11 @@ def _held(design: Design, factor: str) -> str:
 
 
 def _stored(design: Design, factor: str) -> dict[str, tuple[Value, ...]]:
-    """Return the columns of a table that parts, and the trials' column of the factor, refer to."""
+    """Return the columns of a table that parts without a column in the trials, and the factor's column, refer to."""
     vocabulary = design.vocabulary
     columns: dict[str, tuple[Value, ...]] = {}
     for name, (_, _, owner) in vocabulary.parts.items():
-        if owner == factor:
+        if owner == factor and name not in design.trial_columns:
             levels, codes = vocabulary.coded(name)
             columns[name] = tuple(None if code < 0 else levels[code] for code in codes.tolist())
     if columns and (held := _held(design, factor)):

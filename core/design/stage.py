@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..contracts.cells import Cells
 from ..contracts.probe import LargeStage, Trial
 from ..contracts.records import AnyRequest, Scalar
 from .cells import Cell
 from .design import Design, Rows
+from .locating import cells_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,6 +61,20 @@ class DesignedStage(LargeStage):
         """Yield the trials of the design, lazily."""
         computed = type(self).further is not DesignedStage.further
         return self.design.trials(self.request, self.rows, self.further if computed else None)
+
+    @cached_property
+    def located(self) -> Cells | None:
+        """Return the table of its questions, made of all cells when first asked for; None: nothing can be planted.
+
+        Raises:
+            UsageError: The answer form does not say which answer raises the measure.
+        """
+        return cells_of(self)
+
+    def locate(self, question: AnyRequest) -> tuple[Cell, ...]:
+        """Return the cells of the design that a question belongs to: none, one, or several that share it."""
+        rows = () if self.located is None else self.located.locate(question)
+        return tuple(self.design.cells(np.array(rows, np.int64)))
 
     def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
         """Count the trials, without making any."""

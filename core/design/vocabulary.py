@@ -172,8 +172,15 @@ class Vocabulary:
     def compatible(self, name: str, gate: str) -> npt.NDArray[np.bool_]:
         """Return which levels of factor `name` go with which of `gate`, the row of no level last."""
         wanted = self.tables[name].column(gate)
-        levels = (*self.coded(gate).levels, None)
-        return np.array([[agree(level, value) for value in wanted] for level in levels], bool)
+        levels = self.coded(gate).levels
+        places = {level: place for place, level in enumerate(levels)}
+        table = np.zeros((len(levels) + 1, len(wanted)), bool)
+        table[-1] = True
+        for column, value in enumerate(wanted):
+            several = value if isinstance(value, tuple) else (value,)
+            rows = [places[level] for level in several if level in places]
+            table[slice(None) if value is None else rows, column] = True
+        return table
 
 
 def _names(factor: Factor) -> Iterator[str]:

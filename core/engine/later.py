@@ -104,13 +104,14 @@ async def time_stages(
 ) -> list[Grown]:
     """Return what is left to ask of each stage; of a stage that was not `measured`, at most so many are asked now."""
     adapters = await open_adapters(catalogue, study.roles.values(), None)
-    limiters = Limiters()
+    limiters, instrument = Limiters(), catalogue.instrument(study)
+    instrument.place({role: adapters[model] for role, model in study.roles.items()})
     for adapter in adapters.values():
         adapter.services = limiters.services(adapter, store)
     ledger = Ledger(store, get_run(store, run).id)
     try:
         work = _Work(store, ledger, limiters, most)
-        for stage in catalogue.instrument(study).stages():
+        for stage in instrument.stages():
             await work.see(stage, adapters[study.roles[stage.role]], measured.get(stage.name))
         return work.grown
     finally:

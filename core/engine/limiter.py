@@ -305,7 +305,9 @@ class Limiters:
     def services(self, adapter: ModelAdapter, store: Store) -> Services:
         """Return the services of a run for an adapter: the images of its store, and a receiver of rate limits."""
         # The limiter is made at the first request, because its clock starts then.
-        return Services(blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter))
+        return msgspec.structs.replace(
+            adapter.services, blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter)
+        )
 
     def _hear(self, adapter: ModelAdapter, room: Room) -> None:
         self.of(adapter).hear(room)

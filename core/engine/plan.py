@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import sqlalchemy as sa
 
+from ..catalogue.instrument import Instrument
 from ..catalogue.needs import ensure_asked, ensure_suitable
 from ..catalogue.prices import Prices
 from ..catalogue.registry import Published
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
+from ..contracts.adapter import Identity, ModelAdapter
 from ..contracts.canonical import encode, identity_digest, request_key
 from ..contracts.errors import PrejudgeError
 from ..contracts.probe import example_trials
@@ -116,14 +118,15 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
     """
     instrument = catalogue.instrument(study)
     ensure_suitable(catalogue, study, instrument, planned=True)
-    first, *others = instrument.stages()
+    _, *others = instrument.stages()
     later = tuple((stage.name, stage.role) for stage in others)
-    return [msgspec.structs.replace(_plan_stage(catalogue, study, first, store), later=later)]
+    return [msgspec.structs.replace(_plan_stage(catalogue, study, instrument, store), later=later)]
 
 
-def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store | None) -> StagePlan:
+def _plan_stage(catalogue: Catalogue, study: Study, instrument: Instrument, store: Store | None) -> StagePlan:
+    stage = instrument.stages()[0]
     model = study.roles.get(stage.role)
-    identity = catalogue.adapter(model).identity if model is not None and store is not None else None
+    identity = _identity(catalogue.adapter(model), instrument) if model is not None and store is not None else None
     prices = catalogue.registry.model(model).prices if model is not None else Prices()
     rates = learn(store, identity, stage.operation) if store is not None and identity is not None else RULE_OF_THUMB
     if model is not None and not rates.learned_from:
@@ -156,6 +159,11 @@ def _plan_stage(catalogue: Catalogue, study: Study, stage: Stage, store: Store |
         batch_cost=tally.cost * prices.batch if prices.known and prices.batch is not None else None,
         notes=(*study.notes, *stage.notes()),
     )
+
+
+def _identity(adapter: ModelAdapter, instrument: Instrument) -> Identity:
+    instrument.place({instrument.stages()[0].role: adapter})
+    return adapter.identity
 
 
 def _canary(catalogue: Catalogue, model: str | None, tally: _Tally) -> int:

@@ -105,6 +105,7 @@ async def _perform(catalogue: Catalogue, study: Study, session: _Session) -> str
     workers = options.workers if options.mode != "replay" else None
     adapters = await open_adapters(catalogue, study.roles.values(), workers)
     try:
+        instrument.place({role: adapters[model] for role, model in study.roles.items()})
         if earlier is not None and _is_of_others(earlier, study, adapters):
             return earlier.row.name
         ensure_set_up(study, instrument.stages(), adapters)

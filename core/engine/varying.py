@@ -55,6 +55,8 @@ def varied_studies(
         name = variant.roles[SUBJECT]
         adapter = catalogue.adapter(name)
         try:
+            instrument = catalogue.instrument(variant)
+            instrument.place({SUBJECT: adapter})
             digest = identity_digest(adapter.identity)
             if (other := same.setdefault(digest, name)) != name:
                 raise UsageError(
@@ -62,7 +64,7 @@ def varied_studies(
                     "another.",
                     code="vary.same",
                 )
-            _ensure_sendable(variant, catalogue.instrument(variant).stages()[0], adapter)
+            _ensure_sendable(variant, instrument.stages()[0], adapter)
         finally:
             asyncio.run(adapter.aclose())
     return studies

@@ -202,8 +202,8 @@ def _ensure_bounded(rows: Mapping[Key, pl.DataFrame]) -> None:
 
 def _declared(options: Any, parts: Any) -> Iterator[str]:
     """Yield the facets whose levels are declared to be a sample."""
-    cluster = getattr(options, "cluster", ())
-    yield from (cluster,) if isinstance(cluster, str) else cluster or ()
+    over = getattr(options, "over", ())
+    yield from (over,) if isinstance(over, str) else over or ()
     for part in parts:
         yield from (name.removeprefix(FACET) for name in facet_columns(part))
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ..answer import DEFINITIONS
 from ..contracts.errors import UsageError
-from ..contracts.estimates import MISSING, POSITION
+from ..contracts.estimates import MISSING, POSITION, PREFERENCE
 from ..contracts.words import number
 from .content import ReportContent, ShownExample, Table
 from .figures import Drawing, draw, export
@@ -88,6 +88,7 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
         sections=sections(content.estimates),
         missing_sections=sections(content.estimates, MISSING),
         position_sections=sections(content.estimates, POSITION),
+        preference_sections=sections(content.estimates, PREFERENCE),
         published=published_grid(content.published),
         missing=[plain_grid(table) for table in content.missing],
         listings=[(one, plain_grid(Table.from_frame(one.caption, one.frame))) for one in content.listings],

@@ -116,7 +116,8 @@ class _Recheck:
         ensure_own(catalogue, store, self._manifest)
         study = as_made(catalogue, self._manifest)
         self._owner = catalogue.plugins.offers["probe"][study.probe].plugin
-        self._stages = {stage.name: stage for stage in catalogue.instrument(study).stages()}
+        self._instrument = catalogue.instrument(study)
+        self._stages = {stage.name: stage for stage in self._instrument.stages()}
         self._catalogue, self._roles = catalogue, study.roles
         self.adapters: dict[str, ModelAdapter] = {}
         """By role."""
@@ -127,6 +128,7 @@ class _Recheck:
         """Make the adapters."""
         made = await open_adapters(self._catalogue, self._roles.values(), self._options.workers)
         self.adapters = {role: made[model] for role, model in self._roles.items()}
+        self._instrument.place(self.adapters)
         # A cache in front of the model must not answer with what it answered then.
         again = 1 + int.from_bytes(hashlib.sha256(self._name.encode()).digest()[:4], "big")
         for adapter in made.values():

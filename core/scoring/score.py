@@ -23,6 +23,7 @@ from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
 from ..contracts.words import counted, explained
+from ..design import Roles
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import (
     IMPORTED,
@@ -42,6 +43,7 @@ from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
 from .draws import one_draw
+from .fixed import with_fixed
 from .reasoning import Reasoned
 from .whole_study import WholeStudy, whole_study
 
@@ -326,7 +328,8 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
             f"study {study.name!r} cannot read published scores; run it on a model.", code="published.no-reader"
         )
     study = catalogue.described(msgspec.structs.replace(study, options=study.options | {"data": path}))
-    instrument = catalogue.instrument(study)
+    # A file of scores is no file of the study's texts, whose design it therefore has not.
+    instrument = catalogue.instrument(study, design := Roles((), {}))
     imported = instrument.probe.import_scores(path, instrument.options)
     name = new_name(study.name, "published")
     manifest = Manifest(
@@ -337,6 +340,7 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         notes=imported.notes,
         options=instrument.every_option,
         origins=origins(catalogue, study, models=False),
+        design=design,
         **describe_machine(),
     )
     stages = tuple(instrument.stages())
@@ -361,12 +365,12 @@ def measure_frame(
     frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
     run = RunRow(0, run_name(manifest.run), manifest.study.name, "left", "", 0.0, None)
-    scores = Scores(run, manifest, kept, frames, {}, (), {}, ())
-    return _measure(catalogue, scores, instrument)
+    return _measure(catalogue, Scores(run, manifest, kept, frames, {}, (), {}, ()), instrument)
 
 
 def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
     estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
+    columns = frozenset(name for stage in scores.observations for name in scores.frames.schema(stage))
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
     limits += [Caveat.ENDED_EARLY] if scores.manifest.ending is not None else []
@@ -374,22 +378,21 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             found = [described(e, metric, options) for e in _computed(scores, name, metric, options)]
-            found = [e for e in found if not _by_unrecorded(e, scores.manifest)]
+            found = with_fixed((e for e in found if not _by_unrecorded(e, scores.manifest)), instrument.design, columns)
             found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
             estimates[name] = list(map(unproved, found)) if scores.unproved else found
     # The present digests: a file may have been given, or may have changed, after the run.
-    data = scores.manifest.data | digest_files(instrument.files())
-    made = scores.manifest
-    manifest = msgspec.structs.replace(made, data=data, measured=origins(catalogue, made.study, models=False))
+    data, study = scores.manifest.data | digest_files(instrument.files()), scores.manifest.study
+    manifest = msgspec.structs.replace(scores.manifest, data=data, measured=origins(catalogue, study, models=False))
     record = msgspec.to_builtins([manifest, instrument.every_option])
     places = Places.of(record)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
-    known = calibrated(catalogue, made.study, instrument.every_option, data)
+    known = calibrated(catalogue, study, instrument.every_option, data)
     named = msgspec.structs.replace(named, calibration=known)
     measured = msgspec.structs.replace(
         scores,
         manifest=named,
-        local=made.study,
+        local=study,
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
         conclusions=_conclusions(scores, instrument, estimates, places),

@@ -108,7 +108,7 @@ class DeclaredMetric(Metric):
     def design(self, options: Any) -> Declaration | Sequence[Declaration]:
         """Return what is declared; override it where an option says which measures, groups or clusters there are.
 
-        The option `cluster` of `FacetOptions` names the clusters. Measures whose rows, groups or clusters differ stand
+        The option `over` of `FacetOptions` names the clusters. Measures whose rows, groups or clusters differ stand
         in designs of their own; the first with `missing`, else the first, says what is missing. The class still lists
         every measure that there may be: its words are those of reports.
         """
@@ -123,8 +123,8 @@ class DeclaredMetric(Metric):
         """Return the options over all that the study samples, where they name nothing; else over `clusters`."""
         if isinstance(options, FacetOptions) and not options.ways:
             if not (clusters := facets() or self._declared.clusters):
-                raise UsageError("cluster is empty. Name the columns to generalise over.", code="options.value")
-            return msgspec.structs.replace(options, cluster=clusters)
+                raise UsageError("over is empty. Name the columns to generalise over.", code="options.value")
+            return msgspec.structs.replace(options, over=clusters)
         return options
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:

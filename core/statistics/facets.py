@@ -26,9 +26,9 @@ from .resampling import METHODS, Resampling, Statistics, bootstrap
 class FacetOptions(MarginOptions, frozen=True, kw_only=True):
     """The same, for a metric whose claim is to hold beyond the templates and words at hand."""
 
-    option_effects = harmless("cluster")
+    option_effects = harmless("over")
 
-    cluster: str | tuple[str, ...] = ()
+    over: str | tuple[str, ...] = ()
     """What the claim is to hold for beyond the values at hand: one column is resampled whole, several are crossed. By
     default all that the study declares to be a sample."""
 
@@ -37,24 +37,26 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
         super().__post_init__()
         if len(set(self.ways)) < len(self.ways):
             raise UsageError(
-                f"cluster is {', '.join(self.ways)}. Give one column, or several different ones.",
+                f"over is {', '.join(self.ways)}. Give one column, or several different ones.",
                 code="options.value",
             )
         if len(self.ways) > 1 and self.intervals == "bca":
             raise UsageError(
-                f"intervals is 'bca', which is not available for crossed clusters ({' and '.join(self.ways)}). "
-                "Leave it out, or name one cluster.",
+                f"intervals is 'bca', which is not available over several facets ({' and '.join(self.ways)}). "
+                "Leave it out, or name one facet.",
                 code="options.conflict",
             )
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Return the cluster columns."""
-        return (self.cluster,) if isinstance(self.cluster, str) else self.cluster
+        """Return the facets, as columns."""
+        return (self.over,) if isinstance(self.over, str) else self.over
 
 
 OVER = "over"
 """Fact of an estimate: the facets its interval and test generalise over, such as `template x attribute`."""
+FIXED = "fixed"
+"""Fact of an estimate: the fixed levels that it averages over, as a clause such as `in these four forms`."""
 FEW_LEVELS = 6
 """Below so many levels of a facet, estimates have a caveat."""
 
@@ -239,19 +241,26 @@ def _apart(codes: Codes) -> int:
 WORDS = {
     **dict.fromkeys(("attribute", "meaning", "term", "word"), "words"),
     **dict.fromkeys(("disadvantaged", "people"), "groups"),
+    **dict.fromkeys(("positive", "neutral"), "options"),
     PROMPT_KEY: "prompts",
 }
 """What the levels of a facet are called; else the facet's own name."""
 
 
 def population(estimates: Sequence[Estimate]) -> str:
-    """Return what the tests of these estimates generalise over, in words; empty where they differ."""
+    """Return what the tests of these estimates generalise over, and what they hold for alone, in words.
+
+    Either is left out where the estimates differ in it.
+    """
     over = {str(estimate.facts.get(OVER, "")) for estimate in estimates}
     facets = over.pop().split(" x ") if len(over) == 1 else []
     words = sorted({WORDS.get(facet, f"{facet.replace('_', ' ')}s") for facet in facets if facet != "template"} - {"s"})
     if "template" in facets:
-        return f"for {listed(words)} like these in sentences like these" if words else TEMPLATES_ALONE
-    return f"for {listed(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+        whom = f"for {listed(words)} like these in sentences like these" if words else TEMPLATES_ALONE
+    else:
+        whom = f"for {listed(words)} like these{ALONE if words == ['words'] else ''}" if words else ""
+    fixed = {str(estimate.facts.get(FIXED, "")) for estimate in estimates}
+    return ", ".join(filter(None, [whom, *(fixed if len(fixed) == 1 and whom else ())]))
 
 
 TEMPLATES_ALONE = "for these words only, in sentences like these"

@@ -34,6 +34,7 @@ class Remote(ModelAdapter):
         self._name, self._face, self._supervisor = name, face, supervisor
         self.options = face.options  # type: ignore[misc]  # of the class that it stands for
         self.identity = described.identity
+        self._services = Services()
         self._take_limits()
 
     @property
@@ -44,6 +45,8 @@ class Remote(ModelAdapter):
     @services.setter
     def services(self, services: Services) -> None:
         self._services = services
+        self._face.services = services
+        self.identity = self._face.identity
         self._supervisor.bind(self._name, services)
 
     def note_on(self, image: bytes) -> str:

@@ -10,6 +10,7 @@ import importlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cache as cached
 from itertools import count
 from operator import attrgetter
 
@@ -17,6 +18,7 @@ import msgspec
 
 from ..contracts.adapter import ModelAdapter, Services
 from ..contracts.canonical import decode_request
+from ..contracts.cells import Cells
 from ..contracts.errors import PrejudgeError
 from ..contracts.records import Request
 from .wire import (
@@ -149,6 +151,9 @@ class Serving:
         self._adapters[model].services = Services(
             blobs=(lambda sha256: self._images.get(sha256, self, model)) if "blobs" in here else None,
             keep=keep if "keep" in here else None,
+            cells=cached(lambda: msgspec.msgpack.decode(self.need(model, "cells", ""), type=Cells | None))
+            if "cells" in here
+            else None,
             generation=(lambda request: self._again.get(request, 0)) if "generation" in here else None,
         )
 

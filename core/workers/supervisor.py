@@ -309,12 +309,11 @@ class Supervisor:
 
     def _hand_over(self, member: Member, model: str) -> None:
         services = self._services[model]
-        names = [name for name in ("blobs", "keep", "generation") if getattr(services, name) is not None]
+        names = [name for name in ("blobs", "keep", "generation", "cells") if getattr(services, name) is not None]
         if member.link is not None:
             member.link.send(pack(Bind(model, names)))
 
     def _answered(self, member: Member, message: Answered) -> None:
-        answers = [unpack_answer(one) for one in message.answers]
         if (call := member.land(message.call, asyncio.get_running_loop().time())) is None:
             return
         self.limits[call.model] = message.limits
@@ -322,7 +321,7 @@ class Supervisor:
             for request in call.requests:
                 self._losses.pop(request, None)
         if not call.done.done():
-            call.done.set_result(answers)
+            call.done.set_result([unpack_answer(packed) for packed in message.answers])
         self._dispatch()
 
     def _raised(self, member: Member, message: Raised | Broke) -> None:
@@ -350,8 +349,7 @@ class Supervisor:
         """Call a service for a worker, and send it what that gives."""
         services, link = self._services[need.model], member.link
         try:
-            data = await asyncio.to_thread(_call, services, need)
-            reply = Given(need.need, data)
+            reply = Given(need.need, await asyncio.to_thread(_call, services, need))
         except PrejudgeError as error:
             reply = Given(need.need, error=tell(error))
         except (OSError, LookupError) as error:
@@ -431,6 +429,8 @@ def _call(services: Services, need: Need) -> bytes:
         return services.keep(need.data, need.text).encode()
     if need.service == "blobs" and services.blobs is not None:
         return services.blobs(need.text)
+    if need.service == "cells" and services.cells is not None:
+        return pack(services.cells())
     raise DataError(f"this run has no service {need.service!r}.", code="data")
 
 

@@ -126,7 +126,7 @@ class Broke(msgspec.Struct, frozen=True, tag=True):
 
 
 class Need(msgspec.Struct, frozen=True, tag=True):
-    """A service is called: `blobs` with a digest, `keep` with bytes and their media type."""
+    """A service is called: `blobs` with a digest, `keep` with bytes and their media type, `cells` with nothing."""
 
     need: int
     model: str

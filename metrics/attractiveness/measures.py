@@ -30,7 +30,7 @@ FACETS = ("scenario", "face")
 class AttractivenessMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for the effects of a filter."""
 
-    cluster: str | tuple[str, ...] = FACETS
+    over: str | tuple[str, ...] = FACETS
     """What the halo is to hold for beyond those at hand: other scenarios, other faces, or both.
 
     What is said of one scenario, of their number and of the labels is for these scenarios and other faces.
@@ -47,7 +47,7 @@ class AttractivenessMetricOptions(FacetOptions, frozen=True, kw_only=True):
         """Refuse invalid values."""
         super().__post_init__()
         if unknown := [way for way in self.ways if way not in FACETS]:
-            raise UsageError(f"cluster is {unknown[0]!r}. Use 'scenario', 'face' or both.", code="options.choice")
+            raise UsageError(f"over is {unknown[0]!r}. Use 'scenario', 'face' or both.", code="options.choice")
         if self.effect_resamples and self.effect_resamples < LEAST:
             raise UsageError(
                 f"effect_resamples is {self.effect_resamples}. Give at least {LEAST}, or 0 for none.",

@@ -12,8 +12,8 @@ CONTEXT = ("gender", "kind", "direction")
 LOOKS = {"fair": Layer("fair-skinned", SKY), "dark": Layer("dark-skinned", ORANGE, "//")}
 SHOWN = ("contradiction", "entailment")
 EFFECTS = (
-    "Halo effect: entailment of positive attributes, fair minus dark. Horn effect: entailment of negative ones, "
-    "dark minus fair. 0: the skin tone has no effect. Full points are significant after correction; lines are "
+    "Entailment with fair skin minus that with dark skin, of positive attributes minus of negative ones, halved. 0: "
+    "the skin tone has the same effect on both. Full points are significant after correction; lines are "
     "cluster intervals."
 )
 
@@ -24,7 +24,7 @@ def draw(estimates: Sequence[Estimate], effects: Sequence[Estimate]) -> list[Cha
     genders = dict.fromkeys(str(e.group["gender"]) for e in bars)
     charts = [_bars(gender, [e for e in bars if e.group["gender"] == gender]) for gender in genders]
     panels = [
-        Panel(f"{name} effect", "percentage points", [Point.of(e) for e in effects if e.metric == name])
+        Panel("halo and horn effect", "percentage points", [Point.of(e) for e in effects if e.metric == name])
         for name in dict.fromkeys(e.metric for e in effects)
     ]
     return [

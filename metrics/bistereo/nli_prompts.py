@@ -29,7 +29,7 @@ PAIRS = MCNEMAR._replace(name=f"{MCNEMAR.name}, pairs")
 class NLIPromptsMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for the tests."""
 
-    cluster: str | tuple[str, ...] = "premise"
+    over: str | tuple[str, ...] = "premise"
     """What the claim is to hold for beyond the pairs at hand. Several hypotheses are about one premise. `item` takes
     every pair as independent, and does not count that the best prompt was chosen."""
 

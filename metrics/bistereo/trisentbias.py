@@ -52,9 +52,6 @@ class TriSentBiasOptions(FacetOptions, frozen=True, kw_only=True):
     """Largest differences in NPLL at which a pair counts as undecided (the paper's delta)."""
     threshold_main: float = 0.02
     """The threshold for headlines and figures; one of `thresholds`."""
-    cluster: str | tuple[str, ...] = ("template", "attribute")
-    """Columns to whose other values the conclusions should generalise. Parts of a template are `opening` and `place`: a
-    claim beyond them needs `["opening", "place", "attribute"]`, of which this study has few levels."""
 
     def __post_init__(self) -> None:
         """Refuse invalid values."""
@@ -198,7 +195,7 @@ class TriSentBias(DeclaredMetric):
     """Shares of pairs beyond a threshold by axis, gender and sentiment, and the contrasts that measure bias.
 
     `observations` has two rows per pair, one per `side` (`desirable`, `undesirable`), with `axis`, `gender`,
-    `sentiment` (`positive`, `negative`, `neutral`), `log_probability` in nats and the columns of the option `cluster`.
+    `sentiment` (`positive`, `negative`, `neutral`), `log_probability` in nats and the columns of the option `over`.
     """
 
     options: ClassVar[type[Options]] = TriSentBiasOptions

@@ -23,7 +23,7 @@ class DoraAssociationsOptions(TestingOptions, frozen=True, kw_only=True):
     salience_keep: Literal["within", "above"] = "within"
     """Associations that `tf-idf` keeps: scores within the standard-deviation range, as in Table 4, or above it."""
     salience_correction: Literal["discrete", "bh"] = "discrete"
-    """Of `exact` over prompts: by the p that each test can give, or Benjamini-Hochberg."""
+    """Of `exact` over wordings: by the p that each test can give, or Benjamini-Hochberg."""
     documented: str | None = None
     """Table of known associations, by the names of its columns: `descriptor` and `word`, or those of SeeGULL,
     CrowS-Pairs or StereoSet. None omits novelty."""

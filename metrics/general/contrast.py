@@ -28,7 +28,7 @@ TAKEN = frozenset(COLUMNS)
 class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
     """Definition of the comparison."""
 
-    option_effects = harmless("outcome between first second cluster by unit")
+    option_effects = harmless("outcome between first second over by unit")
 
     outcome: str
     """Observation column with numbers, or with true and false."""
@@ -38,7 +38,7 @@ class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
     """The level whose mean comes first."""
     second: str
     """The level whose mean is subtracted."""
-    cluster: str
+    over: str
     """Factor whose levels are the clusters of dependent answers, such as `template` or `pair`."""
     by: tuple[str, ...] = ()
     """Factors for whose levels the contrast is also computed, besides the whole."""
@@ -93,7 +93,7 @@ class Contrast(DeclaredMetric):
         return Declaration(
             measures=(contrast,),
             groups=((), options.by) if options.by else ((),),
-            clusters=(options.cluster,),
+            clusters=(options.over,),
             missing=(options.between,),
         )
 

@@ -60,8 +60,6 @@ PLACES = (1, 2, 3)
 class SubtleMetricOptions(FacetOptions, frozen=True, kw_only=True):
     """Options for measuring associations of polarity."""
 
-    cluster: str | tuple[str, ...] = ("template", "term")
-    """Columns that the claim is to hold for beyond their values: two are crossed, one is resampled whole."""
     no_match: Literal["missing", "zero"] = "missing"
     """Answers that match no option: missing; or 0 in further rows of Kendall's tau, as in the authors' reports (they
     stay out of the percentages)."""
@@ -98,6 +96,22 @@ def _likelihood(option: str, given: str) -> Share:
         meaning=f"Percentage of the readable answers that choose the {option} option, where the given term is {given}.",
         direction=f"more {option} answers to {given} terms",
     )
+
+
+POLARITY = Difference(
+    "delta_polarity",
+    value=_hit(POSITIVE).cast(pl.Float64) - _hit(NEGATIVE),
+    first=ABOVE,
+    second=pl.col("given") == NEGATIVE,
+    # Half of the difference has the scale of the changes that it is the mean of.
+    scale=50,
+    limits=(-50, 50),
+    family=own_family("delta_polarity"),
+    label="Positive rather than negative answers, change",
+    meaning="ΔPL minus ΔNL, halved: a model that only gives more neutral answers to terms of one polarity has 0.",
+    unit=POINTS,
+    direction="more positive and fewer negative answers where the given term is positive",
+)
 
 
 def _delta(option: str) -> Difference:
@@ -235,9 +249,10 @@ class Subtle(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"domain", "pronoun", "given", "chosen", "status"})
     groups = ((), ("domain",), ("pronoun",), ("domain", "pronoun"), ("prompt",))
     missing = ("domain", "given")
+    clusters = ("template", "term")
     unknown = "left out"
-    fixed = "The options are taken as they are: an association of single options is not covered."
     measures = (
+        POLARITY,
         *(_delta(option) for option in POLARITIES),
         _tau("c", tau_c, CODINGS[0], clustered=True),
         *(_tau(letter, of, coding) for coding in CODINGS for letter, of in (("b", tau_b), ("c", tau_c))),
@@ -252,7 +267,7 @@ class Subtle(DeclaredMetric):
     def design(self, options: SubtleMetricOptions) -> Declaration:
         """Return what is declared; a way of clustering that is not known for every answer of a group is left out."""
         measures = tuple(m for m in self._declared.measures if options.no_match == "zero" or m.group != CODED_TOO)
-        return msgspec.structs.replace(self._declared, measures=measures, clusters=options.ways)
+        return msgspec.structs.replace(self._declared, measures=measures, clusters=self.clusters_of(options))
 
     def rows(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame:
         """Return the answers; those without a choice are not ok.

@@ -14,7 +14,8 @@ from ...core.design import Cell, Design, DesignedStage, Rows, Worded
 from ..shared.sentence_pairs import Pair, draw_rows
 from .attributes import is_asked
 from .own_pairs import own_design, read_pairs
-from .pairs_design import CELL, FACTORS, SIDES, Selection, pairs_design, sentence
+from .pairs_design import CELL, FACTORS, Selection, pairs_design, sentence
+from .pairs_texts import SIDES
 
 
 class AskedPairs(msgspec.Struct, frozen=True, dict=True):
@@ -47,8 +48,9 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
         """Return the design of all pairs or of the file, without selection, also those that are not asked."""
         if self._listed is not None:
             return own_design(self._listed.values(), Selection())
-        wider = Selection(position=self.selection.position, attributes="paper", beautiful=self.selection.beautiful)
-        return pairs_design(wider)
+        everything = Selection(attributes="paper")
+        parts = {name: getattr(self.selection, name) for name in ("position", "beautiful", "texts")}
+        return pairs_design(msgspec.structs.replace(everything, **parts))
 
     def asked(self, cell: Cell) -> bool:
         """Return whether the words of a pair are asked together."""
@@ -74,7 +76,8 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
 @lru_cache(maxsize=4)
 def _drawn_generated(selection: Selection, per_cell: int, seed: int) -> Rows:
     """Sample the generated pairs. Cached, because a run counts, asks and scores them."""
-    return draw_rows(pairs_design(selection), CELL, per_cell, seed)
+    evenly = "attribute" if selection.texts == "wide" else ""
+    return draw_rows(pairs_design(selection), CELL, per_cell, seed, evenly)
 
 
 def _checked(selection: Selection, design: Design) -> Selection:

@@ -8,7 +8,8 @@ from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.records import Scalar
 from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
 from ..shared.sentence_pairs import Pair, Spans, checked_difference, words
-from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, SIDES, Selection, chosen_cells
+from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, Selection, chosen_cells
+from .pairs_texts import SIDES
 
 REQUIRED = (*SIDES, *CELL)
 OPTIONAL = ("template", "number", "phrase", "attribute", "noun", "pair")

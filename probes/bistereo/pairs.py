@@ -18,7 +18,8 @@ from ..shared.sentence_pairs import PairOptions, ScoredStage
 from .asked_pairs import AskedPairs, AskedStage
 from .attributes import Attributes
 from .causal import AlternativesStage, JointStage, LeftToRightStage, Scoring
-from .pairs_design import SIDES, Position, Selection
+from .pairs_design import Position, Selection
+from .pairs_texts import SIDES, Texts
 
 
 class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
@@ -34,8 +35,11 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     shared words given the modified ones; `left-to-right`: the shared words given the words before them; `sentence`."""
     position: Position = "attributive"
     """Position of the descriptor: before the noun as in the paper, `last` in the sentence, or `first`."""
+    texts: Texts = "wide"
+    """`wide`: 36 attribute words, and 504 templates of 12 openings and 39 phrases, each with its own verb or place.
+    `paper`: Table 5's 14 words and 450 templates after the paper's description, which share verbs and places."""
     attributes: Attributes = "screened"
-    """`screened`: the paper's words, but `sexy` is not asked of boys and girls; `paper`: all words with all nouns."""
+    """`screened`: `sexy` is not asked of boys and girls; `paper`: all words with all nouns."""
     beautiful: bool = False
     """Also the attribute `beautiful` of the paper's examples, which is not in its list."""
     before: str = ""
@@ -109,7 +113,7 @@ class BIStereoPairs(Probe):
 
 def _asked(options: BIStereoOptions) -> AskedPairs:
     chosen = (options.axes, options.genders, options.sentiments)
-    selection = Selection(*chosen, options.position, options.attributes, options.beautiful)
+    selection = Selection(*chosen, options.position, options.attributes, options.beautiful, options.texts)
     return AskedPairs(selection, options.data, options.per_cell, options.seed)
 
 
@@ -123,6 +127,6 @@ def _check(options: BIStereoOptions) -> None:
     idle = masked if options.scoring != "pll" else {"before": options.before != plain.before}
     if names := [name for name, given in idle.items() if given]:
         raise UsageError(f"{names[0]} has no effect with scoring={options.scoring}. Omit it.", code="options.conflict")
-    for name in ("position", "attributes", "beautiful") if options.data is not None else ():
+    for name in ("position", "texts", "attributes", "beautiful") if options.data is not None else ():
         if getattr(options, name) != getattr(plain, name):
             raise UsageError(f"{name} is for generated pairs only. Omit it if you give data.", code="options.conflict")

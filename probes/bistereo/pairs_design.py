@@ -1,4 +1,4 @@
-"""The generated BIStereo pairs, declared: frames and word lists from `data/pairs`, crossed.
+"""The generated BIStereo pairs, declared: templates, nouns, descriptors and attribute words.
 
 A sentence is `<opening> [a|an] [attribute] <descriptor> <noun> [ending].`, so the position of the descriptor, in which
 alone the two sentences of a pair differ, is known. It may also be last, `The [attribute] <noun> <clause> [ending] was
@@ -9,10 +9,8 @@ causal models.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from importlib import resources
-from itertools import product
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -25,17 +23,18 @@ from ...core.design import (
     Design,
     Fixed,
     Group,
-    Levels,
+    Rotation,
     Sampled,
     Worded,
     Wording,
 )
-from ...core.design.levels import Value
-from .attributes import BEAUTIFUL, CHILDREN, SEXUAL, Attributes
+from ...core.design.factors import AnyFactor
+from . import pairs_texts
+from .attributes import CHILDREN, SEXUAL, Attributes
+from .pairs_texts import NEUTRAL, Texts
 
 CELL = ("axis", "gender", "sentiment")
-SIDES = ("desirable", "undesirable")
-SENTIMENTS = ("positive", "negative", "neutral")
+SENTIMENTS = ("positive", "negative", NEUTRAL)
 COLUMNS = {
     "pair": "{template}/{noun}/{attribute}/{descriptors}",
     "side": "side",
@@ -48,10 +47,9 @@ ID = "{pair}/{side}"
 ANSWER = AnswerForm("continuation", outcome="log_probability")
 Position = Literal["attributive", "last", "first"]
 Condition = dict[str, tuple[Scalar, ...]]
-NUMBERS = ("singular", "plural")
 WHO = "{noun} {template.clause} {template.end}"
-ENDINGS = ("location", "action_location")
-NO_ENDING = "none"
+TURN = Rotation(("template.turn", "attribute.turn"), only={"sentiment": ("positive", "negative")})
+"""Each template and word has one of the nouns in turn; neutral sentences have every noun."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -63,42 +61,67 @@ class Selection(msgspec.Struct, frozen=True):
     position: Position = "attributive"
     attributes: Attributes = "screened"
     beautiful: bool = False
-
-
-@functools.cache
-def load_lists() -> dict[str, Any]:
-    """Read the shipped data files."""
-    parts: dict[str, Any] = {}
-    for name in ("templates", "descriptors", "words"):
-        file = resources.files(__package__) / "data" / "pairs" / f"{name}.toml"
-        parts |= msgspec.toml.decode(file.read_bytes())
-    return parts
+    texts: Texts = "wide"
 
 
 @functools.lru_cache(maxsize=4)
 def pairs_design(selection: Selection) -> Design:
     """Return the design of a selection."""
-    lists = load_lists()
-    templates = (By("axis"), Fixed("number"), Sampled("opening"), Sampled("ending", parts=(Sampled("place"),)))
     left_out: tuple[tuple[Condition, bool], ...] = (
         ({"attribute": tuple(SEXUAL), "noun": tuple(CHILDREN)}, selection.attributes == "screened"),
         # Without an attribute there is no predicate.
-        ({"sentiment": ("neutral",)}, selection.position == "first"),
+        ({"sentiment": (NEUTRAL,)}, selection.position == "first"),
     )
     return Design(
-        (
-            Sampled("template", _templates(lists, selection.position), (*templates, Fixed("phrase"))),
-            Fixed("noun", _nouns(lists), (By("gender"),), within=("number",)),
-            Fixed("descriptors", _descriptors(lists), within=("axis", "gender")),
-            Sampled("attribute", _attributes(lists, selection), (Context("sentiment", controls=("neutral",)),)),
-            Fixed("body", _bodies(lists), (Group("side"),), within=("descriptors",)),
-        ),
+        _crossed(selection) if selection.texts == "paper" else _in_turn(selection),
         columns=COLUMNS,
         id=ID,
         where=chosen_cells(selection),
         without=tuple(condition for condition, applies in left_out if applies),
         answer=ANSWER,
     )
+
+
+def _in_turn(selection: Selection) -> tuple[AnyFactor, ...]:
+    """Return the factors of the study's own texts: templates by words, each with one of the nouns."""
+    nouns = pairs_texts.nouns(selection.texts)
+    genders = tuple(dict.fromkeys(map(str, nouns.column("gender"))))
+    return (
+        _template(selection, Sampled("place")),
+        _attribute(selection),
+        By("gender", genders),
+        Fixed("noun", nouns, within=("gender", "number"), assigned=TURN),
+        *_bodies(selection),
+    )
+
+
+def _crossed(selection: Selection) -> tuple[AnyFactor, ...]:
+    """Return the factors of the paper's texts: templates by nouns by words. Several endings share a place."""
+    descriptors, body = _bodies(selection)
+    return (
+        _template(selection, Sampled("ending", parts=(Sampled("place"),))),
+        Fixed("noun", pairs_texts.nouns(selection.texts), (By("gender"),), within=("number",)),
+        descriptors,
+        _attribute(selection),
+        body,
+    )
+
+
+def _template(selection: Selection, ending: AnyFactor) -> Sampled:
+    suffix = "" if selection.position == "attributive" else f"-{selection.position}"
+    parts = (By("axis"), Fixed("number"), Sampled("opening"), ending, Fixed("phrase"))
+    return Sampled("template", pairs_texts.templates(selection.texts, suffix), parts)
+
+
+def _attribute(selection: Selection) -> Sampled:
+    words = pairs_texts.attributes(selection.texts, selection.beautiful)
+    return Sampled("attribute", words, (Context("sentiment", controls=(NEUTRAL,)),))
+
+
+def _bodies(selection: Selection) -> tuple[Fixed, Fixed]:
+    pairs, bodies = pairs_texts.descriptors(selection.texts), pairs_texts.bodies(selection.texts)
+    side = (Group("side"),)
+    return Fixed("descriptors", pairs, within=("axis", "gender")), Fixed("body", bodies, side, within=("descriptors",))
 
 
 def chosen_cells(selection: Selection) -> Condition:
@@ -122,67 +145,3 @@ def _wordings(position: Position) -> Mapping[str, Wording]:
     singular, plural = patterns[position]
     marked = ("body",)
     return {"singular": Wording(singular, marked), "plural": Wording(plural.replace("{article} ", ""), marked)}
-
-
-def _templates(lists: dict[str, Any], position: Position) -> Levels:
-    """Return the templates (BIStereo, section 3.1: 450); an id counts the places in the lists."""
-    suffix = "" if position == "attributive" else f"-{position}"
-    rows: list[dict[str, Value]] = []
-    for axis, number in product(lists["axes"], NUMBERS):
-        endings = enumerate(_endings(lists["phrases"][axis["key"]]))
-        openings = enumerate(lists["openings"]["singular"])
-        for (at, opening), (last, (phrase, ending)) in product(openings, endings):
-            rows.append(
-                {
-                    "name": f"{axis['key']}-{number[0]}-{at + 1:02}-{last:02}{suffix}",
-                    "axis": axis["name"],
-                    "number": number,
-                    "opening": opening,
-                    "ending": ending or NO_ENDING,
-                    # The last words of every ending are its place.
-                    "place": ending.rpartition(" the ")[2] or NO_ENDING,
-                    "phrase": phrase,
-                    "start": lists["openings"][number][at],
-                    "clause": lists["clauses"][number][at],
-                    "end": ending,
-                }
-            )
-    return Levels.of_rows(rows)
-
-
-def _endings(phrases: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Return the phrases that may follow the noun, each after its kind."""
-    return [(NO_ENDING, ""), *((kind, text) for kind in ENDINGS for text in phrases[kind])]
-
-
-def _nouns(lists: dict[str, Any]) -> Levels:
-    return Levels.of_rows(
-        {"name": noun, "gender": gender, "number": number}
-        for gender, numbers in lists["nouns"].items()
-        for number, nouns in numbers.items()
-        for noun in nouns
-    )
-
-
-def _descriptors(lists: dict[str, Any]) -> Levels:
-    return Levels.of_rows(
-        {"name": pair["name"], "axis": axis["name"], "gender": tuple(pair["genders"])}
-        for axis in lists["axes"]
-        for pair in axis["pairs"]
-    )
-
-
-def _bodies(lists: dict[str, Any]) -> Levels:
-    return Levels.of_rows(
-        {"name": pair[side], "descriptors": pair["name"], "side": side}
-        for axis in lists["axes"]
-        for pair in axis["pairs"]
-        for side in SIDES
-    )
-
-
-def _attributes(lists: dict[str, Any], selection: Selection) -> Levels:
-    words = {sentiment: list(lists["attributes"].get(sentiment, ())) for sentiment in SENTIMENTS}
-    words["positive"] += [BEAUTIFUL] if selection.beautiful else []
-    rows = [{"name": word, "word": word, "sentiment": sentiment} for sentiment in words for word in words[sentiment]]
-    return Levels.of_rows([*rows, {"name": "neutral", "word": None, "sentiment": "neutral"}])

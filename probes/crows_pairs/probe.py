@@ -7,7 +7,8 @@ from `sent_less` to `sent_more` in `antistereo` rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
@@ -16,13 +17,15 @@ import polars as pl
 from ...core.contracts import Counting, Imported, Options, Probe, Stage
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ..shared.sentence_pairs import Pair, PairOptions, PairStage, Unit, checked_difference
-from .terms import CELL, DIRECTIONS, SIDES
+from ...core.contracts.records import PseudoLikelihood
+from ...core.design import Cell, Design, DesignedStage
+from ..shared.sentence_pairs import Pair, PairOptions, ScoredStage, Unit, checked_difference, request_of
+from .design import FACTORS, crows_design
+from .terms import DIFFERING_WORD, DIRECTIONS, SIDES
 
 SOURCE = "https://github.com/nyu-mll/crows-pairs (data/crows_pairs_anonymized.csv)"
 REQUIRED = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
 SCORED = (*REQUIRED, "sent_more_score", "sent_less_score", "score")
-FACTORS = ("pair", "side", *CELL)
 
 
 class CrowsOptions(PairOptions, frozen=True, kw_only=True):
@@ -36,19 +39,41 @@ class CrowsOptions(PairOptions, frozen=True, kw_only=True):
     """Unit of the difference; CrowS-Pairs aligns the model's tokens."""
 
 
-class CrowsStage(PairStage):
+class Pairs:
+    """The pairs of a file. It is read only when they are asked, so answers can be scored again without it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @cached_property
+    def by_id(self) -> dict[str, Pair]:
+        """Return the pairs in the order of the file."""
+        return {pair.id: pair for pair in read_pairs(self._path)}
+
+    @cached_property
+    def design(self) -> Design:
+        """Return their design."""
+        return crows_design(tuple(self.by_id.values()))
+
+
+class CrowsStage(DesignedStage, ScoredStage):
     """All pairs of a file, in its order."""
 
     factors: ClassVar[tuple[str, ...]] = FACTORS
     counting: ClassVar[Counting] = Counting(by=("bias_type", "direction"), unit="pair", trials=2)
 
-    def __init__(self, options: CrowsOptions, path: str) -> None:
-        super().__init__(options)
-        self._path = path
+    def __init__(self, options: CrowsOptions, pairs: Pairs) -> None:
+        self._options, self._pairs = options, pairs
 
-    def pairs(self) -> Iterable[Pair]:
-        """Return the pairs of the file. It is read only here, so answers can be scored again without it."""
-        return read_pairs(self._path)
+    @property
+    def design(self) -> Design:
+        """Return the design of the pairs."""
+        return self._pairs.design
+
+    def request(self, cell: Cell) -> PseudoLikelihood:
+        """Return the request of one sentence of a pair."""
+        pair = self._pairs.by_id[str(cell["pair"])]
+        return request_of(pair, pair.sides.index(str(cell["side"])), self._options)
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -87,7 +112,15 @@ class CrowsPairs(Probe):
                 f"crows-pairs needs the published sentences: get {SOURCE} and give it with --data FILE.",
                 code="data.missing",
             )
-        return [CrowsStage(options, options.data)]
+        return [CrowsStage(options, Pairs(options.data))]
+
+    def design(self, options: CrowsOptions) -> Design | None:
+        """Return the declared design of the pairs; None without a file.
+
+        Raises:
+            DataError: The file cannot be used.
+        """
+        return None if options.data is None else Pairs(options.data).design
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read published scores per pair, and correct the known swap of their columns.
@@ -97,7 +130,8 @@ class CrowsPairs(Probe):
         rows and in no other.
 
         Returns:
-            Two observations per pair, as from the stage, but without keys and token counts.
+            Two observations per pair, as from the stage, but without keys and token counts; each with the word that
+            its pair differs by.
 
         Raises:
             DataError: The file cannot be used, or `score` contradicts its columns in another way.
@@ -168,9 +202,15 @@ def _observations(rows: Sequence[Scored], swapped: bool) -> pl.DataFrame:
             cell = {"pair": scored.pair.id, "side": side, **scored.pair.factors}
             records.append({**cell, "log_probability": value})
     frame = pl.DataFrame(records, schema={**dict.fromkeys(FACTORS, pl.String), "log_probability": pl.Float64})
-    return frame.with_columns(
-        tokens=pl.lit(None, pl.Int64),
-        status=pl.lit("ok"),
-        reason=pl.lit(None, pl.String),
-        key=pl.lit(None, pl.Binary),
+    # A table of scores has no design of its own that a run could record.
+    roles = crows_design([scored.pair for scored in rows]).record()
+    return (
+        roles.join(frame)
+        .select(*frame.columns, DIFFERING_WORD)
+        .with_columns(
+            tokens=pl.lit(None, pl.Int64),
+            status=pl.lit("ok"),
+            reason=pl.lit(None, pl.String),
+            key=pl.lit(None, pl.Binary),
+        )
     )

@@ -8,3 +8,5 @@ DIRECTIONS = ("stereo", "antistereo")
 """Whether a pair states or contradicts a stereotype, as in the published file."""
 CELL = ("direction", "bias_type")
 """Columns on the content of a pair."""
+DIFFERING_WORD = "differing_word"
+"""Part of a pair: of the words by which its sentences differ, the one that most pairs differ by."""

@@ -2,7 +2,7 @@
 
 The third model is fair, but its words lean: each positive and negative word likes one of two descriptions, at random.
 Other words lean elsewhere, so this is no bias. A test that takes the sentence pairs as independent, as the paper's star
-does, mistakes it for one; tests that generalise over words do not.
+does, may mistake it for one; tests that generalise over words do not.
 """
 
 from __future__ import annotations

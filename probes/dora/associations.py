@@ -16,11 +16,9 @@ from .content_words import content_forms, lemmas
 from .options import DoraOptions
 from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure, tested_over_prompts
 from .terms import ABSENT, CELL, PAIR, PLACE, STAGES, UNKNOWN
+from .wordings import FAMILIES
 
 WORDING, STRATUM = "wording", "stratum"
-SENTENCE = dict.fromkeys(("noun", "verb"), "adjective")
-"""Settings that put most sentences as another one does, but for the article (`wordings.T2T`): what a sentence calls for
-is common to them, so their prompts are one."""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -48,7 +46,8 @@ def mentions(observations: pl.DataFrame) -> pl.DataFrame:
     Completions are lemmas; texts are split into lemmas of their content words; `said` is the word as it was written, in
     lower case. What could not be read says nothing and is left out; a text without content words has a row without a
     word. `document` numbers the answers that are independent of each other: all texts about one image in one setting
-    are one document. `stratum` is the letter of a completion, empty elsewhere; `wording` is 0 where there is one.
+    are one document. `stratum` is the letter of a completion, empty elsewhere; `wording` is that of the
+    prompt, or the block of wordings of drawing and question that are crossed, and empty where there is none.
 
     Args:
         observations: Those of one stage, or of several stacked with a column `stage`.
@@ -146,9 +145,10 @@ def _together(pairs: pl.DataFrame, counts: Counts, level: float, reading: Readin
     if pairs["setting"].n_unique() < 2 or (pairs["wordings"] < 2).any():
         return pairs
     modality = pairs["modality"][0]
-    # The questions about one image are one prompt: what it shows is common to all of them.
-    sentence = [] if modality == "i2t" else [pl.col("setting").replace(SENTENCE)]
-    prompt = pl.concat_str(*sentence, WORDING, STRATUM, separator="/").alias("prompt")
+    # What a sentence calls for is common to all settings that have its wording, and what an image shows to all
+    # questions about it.
+    family = [pl.col("setting").replace(FAMILIES)] if modality == "t2t" else []
+    prompt = pl.concat_str(*family, WORDING, STRATUM, separator="/").alias("prompt")
     hits, answers = (
         frame.filter(modality=modality).group_by(*by, prompt).agg(pl.col("answers").sum())
         for frame, by in ((counts.hits, ["descriptor", "word"]), (counts.answers, ["descriptor"]))
@@ -216,11 +216,12 @@ def _complete(observations: pl.DataFrame) -> pl.DataFrame:
     rows = observations
     if "stage" in rows.columns:
         rows = rows.filter(pl.col("stage").is_in(STAGES))
-    optional = ("word", "text", "image", "letter", WORDING)
+    optional = ("word", "text", "image", "letter", WORDING, "block")
     absent = [pl.lit(None).alias(name) for name in optional if name not in rows.columns]
     texts = pl.col("word", "text", "image").cast(pl.String)
     letter = pl.col("letter").cast(pl.String).fill_null("").alias(STRATUM)
-    return rows.with_columns(*absent).with_columns(texts, letter, pl.col(WORDING).cast(pl.Int64).fill_null(0))
+    wording = pl.coalesce(pl.col("block", WORDING).cast(pl.String), pl.lit("")).alias(WORDING)
+    return rows.with_columns(*absent).with_columns(texts, letter, wording)
 
 
 class Associations:

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import Counting, LargeStage, Options, Probe, Stage, Trial, harmless
 from ...core.contracts.records import Scalar
+from ...core.design import Design
 from .assessment import assess
 from .associations import Associations
+from .authors import asked_about
 from .descriptors import T2I_SETTINGS, ensure_settings
+from .design import folder_design, impressions_design
 from .image_questions import TextStage, about
-from .images import DrawingOptions, DrawingStage, Picture, drawn, read_pictures
-from .wordings import SUBJECTIVE, ensure_wordings
+from .images import DrawingOptions, DrawingStage, Picture, drawn, list_pictures, read_pictures
+from .wordings import DRAWINGS, QUESTIONS, WORDINGS, block_of, ensure_wordings, in_block, question_id
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +37,7 @@ class DoraI2TOptions(DrawingOptions, frozen=True, kw_only=True):
 
     images: str | None = None
     """A folder with `metadata.csv` (columns `file`, `descriptor`, `dimension`), or that file; None: drawn images."""
-    settings: tuple[str, ...] = tuple(SUBJECTIVE)
+    settings: tuple[str, ...] = tuple(QUESTIONS)
     """`subjective`, `implicit`, `lexical`, `stereotypical`."""
 
 
@@ -55,7 +58,9 @@ class ImpressionStage(TextStage):
         "descriptor",
         "form",
         "image",
+        "block",
         "wording",
+        "question",
         "sample",
     )
     counting: ClassVar[Counting] = Counting(by=("setting",), unit="impression")
@@ -63,26 +68,39 @@ class ImpressionStage(TextStage):
     def __init__(self, options: DoraI2TOptions) -> None:
         self._options = options
 
-    def _pictures(self, earlier: Mapping[str, pl.DataFrame]) -> Iterable[Picture]:
-        return (picture for _, picture in drawn(earlier[DrawnStage.name]))
+    def _pictures(self, earlier: Mapping[str, pl.DataFrame]) -> Iterable[tuple[str, Picture]]:
+        return drawn(earlier[DrawnStage.name])
+
+    def _asked(self, number: str, picture: Picture) -> tuple[str, int]:
+        """Return the block of an image, and the place of the wording of the questions about it."""
+        ids, count = list(DRAWINGS), self._options.wordings
+        place = ids.index(picture.wording) if picture.wording in ids else picture.sample % count
+        # Drawings of an earlier run may be in more wordings than are asked for now.
+        count = count if place < count else WORDINGS
+        together = in_block(place, count)
+        turn = together.index(place) + picture.sample // count + (number == "plural")
+        return str(block_of(place, count)), together[turn % len(together)]
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the questions, grouped by image."""
         sampling = self._options.sampling()
-        for one in self._pictures(earlier):
+        for number, picture in self._pictures(earlier):
+            block, place = self._asked(number, picture)
             for setting in self._options.settings:
-                told: dict[str, Scalar] = {
+                cell: dict[str, Scalar] = {
                     "modality": "i2t",
                     "setting": setting,
-                    "dimension": one.dimension,
-                    "descriptor": one.descriptor,
-                    "form": one.form,
-                    "image": one.sha256,
-                    "wording": one.wording,
-                    "sample": one.sample,
+                    "dimension": picture.dimension,
+                    "descriptor": picture.descriptor,
+                    "form": picture.form,
+                    "image": picture.sha256,
+                    "block": block,
+                    "wording": picture.wording,
+                    "question": question_id(setting, place),
+                    "sample": picture.sample,
                 }
-                name = f"{setting}/{one.dimension}/{one.form}/{one.sample}/{one.sha256[:12]}"
-                yield Trial(name, told, about(one.sha256, SUBJECTIVE[setting][one.wording], sampling))
+                name = f"{setting}/{picture.dimension}/{picture.form}/{picture.sample}/{picture.sha256[:12]}"
+                yield Trial(name, cell, about(picture.sha256, QUESTIONS[setting][place], sampling))
 
 
 class FolderStage(ImpressionStage, LargeStage):
@@ -93,8 +111,13 @@ class FolderStage(ImpressionStage, LargeStage):
         """Return the images. They are read only here, so answers can be scored again without them."""
         return read_pictures(str(self._options.images), self._options)
 
-    def _pictures(self, earlier: Mapping[str, pl.DataFrame]) -> Iterable[Picture]:
-        return self.pictures
+    def _pictures(self, earlier: Mapping[str, pl.DataFrame]) -> Iterable[tuple[str, Picture]]:
+        return (("", picture) for picture in self.pictures)
+
+    def _asked(self, number: str, picture: Picture) -> tuple[str, int]:
+        """Return the wording of the questions about an image, which is a block of its own."""
+        place = picture.sample % self._options.wordings
+        return str(place), place
 
     def images(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes and media type of every image."""
@@ -118,8 +141,21 @@ class DoraI2T(Probe):
             UnknownNameError: there is no such setting.
             UsageError: no setting, or a duplicate.
         """
-        ensure_settings(options.settings, tuple(SUBJECTIVE))
+        ensure_settings(options.settings, tuple(QUESTIONS))
         ensure_settings(options.numbers, T2I_SETTINGS)
         ensure_wordings(options)
         asked = [FolderStage(options)] if options.images else [DrawnStage(options), ImpressionStage(options)]
         return [*asked, *assess(options, Associations(ImpressionStage.name))]
+
+    def design(self, options: DoraI2TOptions) -> Design:
+        """Return the declared design of the impressions, from the drawing to the question.
+
+        Raises:
+            DataError: a file of descriptors or images cannot be used.
+        """
+        if options.images:
+            listed = list_pictures(options.images, options)
+            pictures = [(one.dimension, one.descriptor, one.form, one.sample) for one in listed]
+            return folder_design(pictures, options.settings, options)
+        entries = asked_about("t2i", options.numbers, options)
+        return impressions_design(entries, options.numbers, options.settings, options)

@@ -13,16 +13,18 @@ from typing import ClassVar, cast
 import msgspec
 import polars as pl
 
-from ...core.contracts import Counting, LargeStage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Unreadable, harmless
 from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
+from ...core.design import Cell, Design, DesignedStage
 from ..shared.images import METADATA, inside, probe_image, require_pillow
 from .authors import asked_about
 from .descriptors import T2I_SETTINGS, Entry, chosen
+from .design import drawings_design
 from .options import DoraOptions
-from .wordings import DRAWN, samples_of
+from .wordings import DRAWINGS
 
 BLANK, REPEATED = "a blank image", "an image drawn before"
 CELL = ("dimension", "descriptor", "form")
@@ -60,7 +62,7 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
             raise UsageError(f"steps is {self.steps}. Give 1 or more, or omit it.", code="options.value")
 
 
-class DrawingStage(LargeStage):
+class DrawingStage(DesignedStage):
     """Every descriptor in singular and plural; the samples of a prompt are adjacent."""
 
     name: ClassVar[str] = "drawings"
@@ -77,28 +79,18 @@ class DrawingStage(LargeStage):
         """Return the prompts. Files are read only here, so answers can be scored again without them."""
         return asked_about("t2i", self._options.numbers, self._options)
 
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count the images."""
-        return len(self.entries) * self._options.samples
+    @cached_property
+    def design(self) -> Design:
+        """Return the design of the drawings."""
+        return drawings_design(self.entries, self._options.numbers, self._options)
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the prompts, with one seed per image."""
-        look = {name: getattr(self._options, name) for name in ("steps", "guidance")}
-        look |= dict.fromkeys(("width", "height"), self._options.size)
-        for entry in self.entries:
-            for wording, sample in samples_of(entry, self._options):
-                prompt = DRAWN[wording].format(drawn=entry.stem)
-                cell: dict[str, Scalar] = {
-                    "modality": "t2i",
-                    "setting": entry.setting,
-                    "dimension": entry.dimension,
-                    "descriptor": entry.descriptor,
-                    "form": entry.form,
-                    "wording": wording,
-                    "sample": sample,
-                }
-                request = Draw(prompt=prompt, seed=self._seed(prompt, sample), **look)
-                yield Trial(f"{entry.setting}/{entry.dimension}/{entry.stem}/{sample}", cell, request)
+    def request(self, cell: Cell) -> Draw:
+        """Return the prompt, with the seed of one image."""
+        options = self._options
+        prompt = DRAWINGS[cell.text("wording")].format(drawn=cell.text("entry.stem"))
+        seed = self._seed(prompt, cast(int, cell["sample.number"]))
+        size = options.size
+        return Draw(prompt=prompt, seed=seed, width=size, height=size, steps=options.steps, guidance=options.guidance)
 
     def _seed(self, prompt: str, sample: int) -> int:
         # The seed depends on the prompt too: with the same noise, images of two descriptors would be too similar.
@@ -133,8 +125,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     descriptor: str
     form: str
     sample: int
-    wording: int = 0
-    """Of the prompt it was drawn for; of an image of a folder the wording of the questions about it."""
+    wording: str | None = None
+    """Of the prompt it was drawn for; None: an image of a folder."""
     sha256: str
     path: str = ""
     media: str = ""
@@ -145,7 +137,7 @@ def drawn(observations: pl.DataFrame) -> Iterator[tuple[str, Picture]]:
     if not observations.is_empty():
         for row in observations.filter(pl.col("status") == "ok").iter_rows(named=True):
             told = {name: row[name] for name in (*CELL, "sample")}
-            yield row["setting"], Picture(**told, wording=row.get("wording") or 0, sha256=row["image"])
+            yield row["setting"], Picture(**told, wording=row.get("wording"), sha256=row["image"])
 
 
 def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
@@ -158,23 +150,43 @@ def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
         MissingExtraError: Pillow is not installed.
     """
     require_pillow("reading images")
-    table = Path(folder) / METADATA if Path(folder).is_dir() else Path(folder)
     seen: dict[str, Row] = {}
-    entries = []
-    for row in read_rows(str(table), ("file", "descriptor", "dimension")):
-        picture = _picture(row, table.parent, seen)
-        entries.append(picture)
+    place, rows = _metadata(folder)
+    return _numbered([_with_image(_picture(row), row, place, seen) for row in rows], options)
+
+
+def list_pictures(folder: str, options: DoraOptions) -> list[Picture]:
+    """Return the images of a folder by its `metadata.csv` alone; raises `DataError` if that cannot be used."""
+    return _numbered([_picture(row) for row in _metadata(folder)[1]], options)
+
+
+def _metadata(folder: str) -> tuple[Path, Iterator[Row]]:
+    table = Path(folder) / METADATA if Path(folder).is_dir() else Path(folder)
+    return table.parent, iter(read_rows(str(table), ("file", "descriptor", "dimension")))
+
+
+def _numbered(pictures: list[Picture], options: DoraOptions) -> list[Picture]:
     times: Counter[tuple[str, str]] = Counter()
     numbered = []
-    for picture in entries:
+    for picture in pictures:
         one = (picture.dimension, picture.descriptor)
-        sample = times[one]
-        numbered.append(msgspec.structs.replace(picture, sample=sample, wording=sample % options.wordings))
+        numbered.append(msgspec.structs.replace(picture, sample=times[one]))
         times[one] += 1
     return _selected(numbered, options)
 
 
-def _picture(row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
+def _picture(row: Row) -> Picture:
+    descriptor = " ".join(row.filled("descriptor").split())
+    return Picture(
+        dimension=row.filled("dimension").strip(),
+        descriptor=descriptor,
+        form=row.optional("form") or descriptor,
+        sample=0,
+        sha256="",
+    )
+
+
+def _with_image(picture: Picture, row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
     file = folder / row.filled("file").strip()
     try:
         data = file_bytes(inside(folder, row.filled("file")))
@@ -190,16 +202,7 @@ def _picture(row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
             f"{str(file)!r} has the bytes of {first.cells['file']!r} (line {first.line}). Remove a row.",
             "data.duplicate",
         )
-    descriptor = " ".join(row.filled("descriptor").split())
-    return Picture(
-        dimension=row.filled("dimension").strip(),
-        descriptor=descriptor,
-        form=row.optional("form") or descriptor,
-        sample=0,
-        sha256=name,
-        path=str(file),
-        media=media,
-    )
+    return msgspec.structs.replace(picture, sha256=name, path=str(file), media=media)
 
 
 def _selected(pictures: list[Picture], options: DoraOptions) -> list[Picture]:

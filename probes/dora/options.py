@@ -31,8 +31,8 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """Maximum number of descriptors per dimension, the first ones; None: all."""
     samples: int = 10
     """Answers or images per prompt. The paper, sections 2.1 and 2.2: ten."""
-    wordings: int = 5
-    """Wordings of each setting, of 6, over which the samples are divided; 1 asks in the paper's words only."""
+    wordings: int = 10
+    """Wordings of each setting, of 10, over which the samples are divided; 1 asks in the paper's words only."""
     articles: Articles = "fitting"
     """`fitting`: `a` or `an`, as in Figures 8 and 9; `listed`: `a/an`, as in the authors' lists."""
     temperature: float | None = 0.7
@@ -53,7 +53,7 @@ class DoraOptions(Options, frozen=True, kw_only=True):
     """For `tf-idf`: scores within one standard deviation of the mean, as in Table 4, or above."""
     salience_level: float = 0.05
     salience_correction: Literal["discrete", "bh"] = "discrete"
-    """Of `exact` over prompts: by the p that each test can give, or Benjamini-Hochberg."""
+    """Of `exact` over wordings: by the p that each test can give, or Benjamini-Hochberg."""
     judgements: int = 3
     """Number of judgements per association."""
     judge_temperature: float | None = 0.7

@@ -3,7 +3,7 @@
 Counts stand in long form, one row per pair that occurs: a sparse matrix of descriptors by words, never a dense one.
 Five methods, side by side and labelled (`docs/statistics.md` has the formulas):
 
-- `exact`, the default: the exact test over prompts (`exact.over_prompts`) where a setting was asked in several
+- `exact`, the default: the exact test over wordings (`exact.over_prompts`) where a setting was asked in several
   wordings, so that its claim holds for other wordings; where there is one, `fisher`, for this wording only.
 - `fisher`: Fisher's exact test per pair over answers, one-sided, within letters; for the wordings that were asked only.
 - `log-odds`: log-odds ratio of a descriptor against all others with an informative Dirichlet prior, its z one-sided
@@ -14,7 +14,7 @@ Five methods, side by side and labelled (`docs/statistics.md` has the formulas):
   section gives no formula, and its appendix (A.4) is not in the paper; `Reading` has each choice.
 
 The p of the first three are corrected over all pairs, those that never occur included: by Benjamini-Hochberg, and of
-the exact test over prompts by the p that each pair can give (`discrete`).
+the exact test over wordings by the p that each pair can give (`discrete`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tail: Literal["upper", "both"] = "upper"
     """Tail of the normal distribution for p: large scores, or scores far from the mean on either side."""
     correction: Literal["discrete", "bh"] = "discrete"
-    """Of `exact` over prompts: by the p that each test can give (`discrete.discrete_adjusted`), or as if continuous."""
+    """Of `exact` over wordings: by the p each test can give (`discrete.discrete_adjusted`), or as if continuous."""
     prior: float | None = None
     """Weight of the Dirichlet prior, in words; None: the mean count of a descriptor."""
     least_pmi: float = 3.0

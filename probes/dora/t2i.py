@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Counting, Options, Probe, Stage, Trial
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Scalar
+from ...core.design import Design
 from .assessment import assess
 from .associations import Associations
+from .authors import asked_about
 from .descriptors import T2I_SETTINGS, ensure_settings
+from .design import drawings_design
 from .image_questions import OBJECTIVE, TextStage, about
 from .images import DrawingOptions, DrawingStage, drawn
 from .wordings import ensure_wordings
@@ -80,3 +83,11 @@ class DoraT2I(Probe):
                 f"variants are {list(variants)}. Give one or more of 1, 2 and 3, each once.", code="options.value"
             )
         return [DrawingStage(options), DescriptionStage(options), *assess(options, Associations(DescriptionStage.name))]
+
+    def design(self, options: DoraT2IOptions) -> Design:
+        """Return the declared design of the drawings.
+
+        Raises:
+            DataError: a file of descriptors cannot be used.
+        """
+        return drawings_design(asked_about("t2i", options.numbers, options), options.numbers, options)

@@ -6,23 +6,22 @@ Five settings, each letter of the alphabet, several samples; there is no list of
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final, cast
 
-from ...core.contracts import Counting, LargeStage, Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Options, Probe, Stage, Unreadable, harmless
 from ...core.contracts.errors import UsageError
-from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Scalar, Text
+from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
+from ...core.design import Cell, Design, DesignedStage
 from .assessment import assess
 from .associations import Associations
 from .authors import asked_about
 from .completions import BLANK, VERB_BLANK, read_word
 from .descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
+from .design import completions_design
 from .options import DoraOptions
-from .wordings import ensure_wordings, samples_of, stem_in
-
-if TYPE_CHECKING:
-    import polars as pl
+from .wordings import ensure_wordings, stem_in
 
 MODALITY: Final = "t2t"
 INSTRUCTION = "Complete the sentence with one word that begins with the letter shown. Answer with that word only."
@@ -42,7 +41,7 @@ class DoraT2TOptions(DoraOptions, frozen=True, kw_only=True):
     """Text before the sentence; empty: the sentence alone, as in Figure 8."""
 
 
-class CompletionStage(LargeStage):
+class CompletionStage(DesignedStage):
     """Every sentence with every letter; the samples of a prompt are adjacent."""
 
     name: ClassVar[str] = "completions"
@@ -68,32 +67,24 @@ class CompletionStage(LargeStage):
         """Return the descriptors. Files are read only here, so answers can be scored again without them."""
         return asked_about(MODALITY, self._options.settings, self._options)
 
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count the prompts."""
-        return len(self.entries) * len(self._options.letters) * self._options.samples
+    @cached_property
+    def _sampling(self) -> Sampling:
+        return self._options.sampling()
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the prompts, descriptor by descriptor."""
-        sampling = self._options.sampling()
-        for entry in self.entries:
-            cell: dict[str, Scalar] = {
-                "modality": MODALITY,
-                "setting": entry.setting,
-                "dimension": entry.dimension,
-                "descriptor": entry.descriptor,
-                "form": entry.form,
-            }
-            name = f"{entry.setting}/{entry.dimension}/{entry.stem}"
-            for letter in self._options.letters:
-                for wording, sample in samples_of(entry, self._options):
-                    messages = (Message("user", (Text(self._prompt(entry, letter, wording)),)),)
-                    request = Generate(messages=messages, sampling=sampling, sample=sample)
-                    told: dict[str, Scalar] = {"letter": letter, "wording": wording, "sample": sample}
-                    yield Trial(f"{name}/{letter}/{sample}", cell | told, request)
+    @cached_property
+    def design(self) -> Design:
+        """Return the design of the sentences."""
+        return _design(self.entries, self._options)
 
-    def _prompt(self, entry: Entry, letter: str, wording: int) -> str:
-        sentence = sentence_of(entry, letter, wording, listed=self._options.articles == "listed")
-        return f"{self._options.instruction}\n{sentence}" if self._options.instruction else sentence
+    def request(self, cell: Cell) -> Generate:
+        """Return the sentence with the blank, for one sample."""
+        setting, form, letter = (cell.text(name) for name in ("setting", "entry.form", "letter"))
+        stem = stem_in(setting, form, cell.text("entry.stem"), cell.text("wording"))
+        sentence = sentence_of(setting, stem, letter, listed=self._options.articles == "listed")
+        text = f"{self._options.instruction}\n{sentence}" if self._options.instruction else sentence
+        messages = (Message("user", (Text(text),)),)
+        sample = cast(int, cell["sample.number"])
+        return Generate(messages=messages, sampling=self._sampling, sample=sample)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the word, and check its first letter."""
@@ -101,7 +92,7 @@ class CompletionStage(LargeStage):
             return Unreadable("no answer in words")
         setting, form = str(factors["setting"]), str(factors["form"])
         # Imported answers may not say their wording; the paper's is recognised by the people it is about.
-        stem = stem_in(setting, form, "", int(factors.get("wording") or 0))
+        stem = stem_in(setting, form, "", str(factors.get("wording") or ""))
         word = read_word(response.text, str(factors["letter"]), form, setting == "verb", stem)
         return word if isinstance(word, Unreadable) else {"word": word}
 
@@ -127,12 +118,23 @@ class DoraT2T(Probe):
             )
         return [CompletionStage(options), *assess(options, Associations("completions"))]
 
+    def design(self, options: DoraT2TOptions) -> Design:
+        """Return the declared design of the sentences.
 
-def sentence_of(entry: Entry, letter: str, wording: int = 0, *, listed: bool) -> str:
-    """Return the sentence with the blank (the paper, Figure 8, or a paraphrase)."""
-    stem = stem_in(entry.setting, entry.form, entry.stem, wording)
-    if entry.setting == "verb":
+        Raises:
+            DataError: a file of descriptors cannot be used.
+        """
+        return _design(asked_about(MODALITY, options.settings, options), options)
+
+
+def _design(entries: Sequence[Entry], options: DoraT2TOptions) -> Design:
+    return completions_design(entries, options.settings, options.letters, options)
+
+
+def sentence_of(setting: str, stem: str, letter: str, *, listed: bool) -> str:
+    """Return the sentence with the blank after its stem (the paper, Figure 8, or a paraphrase)."""
+    if setting == "verb":
         return f"{stem} {letter}{VERB_BLANK}."
-    if entry.setting == "noun":
+    if setting == "noun":
         return f"{stem} {EITHER if listed else article_of(letter)} {letter}{BLANK}."
     return f"{stem} {letter}{BLANK}."

@@ -40,6 +40,7 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ...core.design import AnswerForm, By, Cell, Design, DesignedStage, Fixed, Levels, Repeat, Sampled
 from ..shared.sampling import ensure_drawable
 from .asking import Hint, changes_sentence, prompt_of, read_answer
 from .confusion import Confusion, read_confusion, read_file
@@ -114,6 +115,33 @@ class _Data:
         return found
 
     @cached_property
+    def texts(self) -> dict[str, str]:
+        """Return the question of each prompt."""
+        return {prompt.id: prompt_of(prompt.masked, prompt.category, self.options.hint) for prompt in self.chosen}
+
+    @cached_property
+    def equal_before(self) -> dict[str, int]:
+        """Return how many earlier prompts ask the question of each."""
+        asked, numbers = Counter[str](), dict[str, int]()
+        for prompt, text in self.texts.items():
+            numbers[prompt] = asked[text]
+            asked[text] += 1
+        return numbers
+
+    @cached_property
+    def design(self) -> Design:
+        """Return what is varied: prompts, of which several may be one sentence, and samples of each."""
+        rows = ({**_cell(prompt), "name": prompt.id} for prompt in self.chosen)
+        parts = (By("category"), Sampled("source"), Fixed("direction"))
+        samples = Levels.of_rows({"name": str(number), "number": number} for number in range(self.options.samples))
+        return Design(
+            (Sampled("prompt", Levels.of_rows(rows), parts), Repeat("sample", samples)),
+            columns={name: name for name in CELL} | {"sample": "sample.number"},
+            within_unit=("sample",),
+            answer=AnswerForm("words", outcome="sentence"),
+        )
+
+    @cached_property
     def errors(self) -> dict[str, tuple[int, int, int, int]]:
         """Return the encoder's confusion by category."""
         return read_confusion(self.options.confusion)
@@ -143,7 +171,7 @@ class _Data:
         return singles, len(self.chosen)
 
 
-class CompletionStage(Stage):
+class CompletionStage(DesignedStage):
     """Every masked sentence, several times."""
 
     name: ClassVar[str] = "completions"
@@ -156,19 +184,19 @@ class CompletionStage(Stage):
     def __init__(self, data: _Data) -> None:
         self._data = data
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the completions, prompt by prompt."""
-        options, asked = self._data.options, Counter[str]()
+    @property
+    def design(self) -> Design:
+        """Return the design of the completions."""
         _ = self._data.errors  # an error in the file must be found before the first request
+        return self._data.design
+
+    def request(self, cell: Cell) -> Generate:
+        """Return the request of a completion. Equal prompts get different answers, as samples of one question."""
+        options, number = self._data.options, self._data.equal_before[cell.text("prompt")]
+        text = self._data.texts[cell.text("prompt")]
         sampling = Sampling(temperature=options.temperature, top_p=options.top_p, max_tokens=options.max_tokens)
-        for prompt in self._data.chosen:
-            text = prompt_of(prompt.masked, prompt.category, options.hint)
-            messages = (Message("user", (Text(text),)),)
-            for sample in range(options.samples):
-                # Equal prompts get different answers, as further samples of one question.
-                request = Generate(messages=messages, sampling=sampling, sample=asked[text])
-                yield Trial(f"{prompt.id}/{sample}", _cell(prompt) | {"sample": sample}, request)
-                asked[text] += 1
+        sample = number * options.samples + int(cell.text("sample"))
+        return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling, sample=sample)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the completed sentence, and record the rule."""
@@ -249,6 +277,14 @@ class IndiCASA(Probe):
                 raise UnknownNameError("category", name, KNOWN)
         data = _Data(options)
         return [CompletionStage(data), EmbeddingStage(data)]
+
+    def design(self, options: IndiCASAOptions) -> Design:
+        """Return the declared design of the completions.
+
+        Raises:
+            DataError: a file cannot be used.
+        """
+        return _Data(options).design
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read the counts behind published tables: `model`, `category`, `n_stereotype`, `n_total`, `category_size`.

@@ -1,4 +1,4 @@
-"""Sentence pairs that differ in a few words: the word difference, two trials per pair, and a stage for two probes.
+"""Sentence pairs that differ in a few words: the word difference, requests, and how answers are read.
 
 Invariant: the same words are scored in the two sentences of a pair, because both have the same alignment. With the
 unit `word` it is computed here and given as spans; with `token` the adapter aligns the model's own tokens, and
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from abc import abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, ClassVar, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.contracts import Counting, LargeStage, Options, Trial, Unreadable
+from ...core.contracts import Counting, LargeStage, Options, Unreadable
 from ...core.contracts.csv import Row
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 from ...core.design import Design, Rows
@@ -96,24 +96,21 @@ def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
     return spans
 
 
-def pair_trials(pair: Pair, options: PairOptions) -> Iterator[Trial]:
-    """Yield the two trials of a pair, that of the first sentence first."""
+def request_of(pair: Pair, place: int, options: PairOptions) -> PseudoLikelihood:
+    """Return the request of the first (0) or the second (1) sentence of a pair."""
     spans: tuple[Spans, Spans] = ((), ())
     if options.unit == "word":
         spans = pair.spans or word_difference(*pair.texts)
-    for place in (0, 1):
-        side = pair.sides[place]
-        request = PseudoLikelihood(
-            text=pair.texts[place],
-            given=spans[place],
-            contrast=pair.texts[1 - place] if options.unit == "token" else None,
-            contrast_first=options.unit == "token" and place == 1,
-            variant=options.variant,
-        )
-        yield Trial(f"{pair.id}/{side}", {"pair": pair.id, "side": side, **pair.factors}, request)
+    return PseudoLikelihood(
+        text=pair.texts[place],
+        given=spans[place],
+        contrast=pair.texts[1 - place] if options.unit == "token" else None,
+        contrast_first=options.unit == "token" and place == 1,
+        variant=options.variant,
+    )
 
 
-def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int) -> Rows:
+def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int, evenly: str = "") -> Rows:
     """Draw at most `limit` pairs per cell of a design of pairs, spread over templates; see `draw_places`.
 
     Args:
@@ -121,36 +118,54 @@ def draw_rows(design: Design, cell: Sequence[str], limit: int, seed: int) -> Row
         cell: Factors or parts that define a cell.
         limit: Pairs per cell.
         seed: Seed of the sample.
+        evenly: A column whose values each cell uses evenly, such as its words; empty: none.
 
     Returns:
         The trials of the drawn pairs, by place.
     """
     first = np.unique(design.units, return_index=True)[1]
     cells = zip(*(design.column(name, first) for name in cell), strict=True)
-    rows = zip(cells, *(design.column(name, first) for name in ("template", "pair")), strict=True)
+    words = design.column(evenly, first) if evenly else [None] * len(first)
+    rows = zip(cells, *(design.column(name, first) for name in ("template", "pair")), words, strict=True)
     return np.flatnonzero(np.isin(design.units, list(draw_places(rows, limit, seed))))
 
 
-def draw_places(rows: Iterable[tuple[Sequence[object], object, object]], limit: int, seed: int) -> set[int]:
-    """Draw the places of at most `limit` rows per cell, spread over templates.
+def draw_places(rows: Iterable[tuple[Sequence[object], object, object, object]], limit: int, seed: int) -> set[int]:
+    """Draw the places of at most `limit` rows per cell, spread over templates, and over words.
 
     Every template gives one row before any gives a second, and templates have the same order in all cells, so that
-    cells are compared on the same templates. A larger limit includes the sample of a smaller one. Digests determine the
-    order, so the sample does not depend on a library's random numbers.
+    cells are compared on the same templates. Of a template's rows, one whose word the cell has used least is next. A
+    larger limit includes the sample of a smaller one. Digests determine the order, so the sample does not depend on a
+    library's random numbers.
 
     Args:
-        rows: Levels of the cell, template and id of each row.
+        rows: Levels of the cell, template, id and word of each row.
         limit: Rows per cell.
         seed: Seed of the sample.
     """
-    templates: dict[tuple[object, ...], list[tuple[bytes, int]]] = defaultdict(list)
-    for place, (cell, template, name) in enumerate(rows):
-        templates[*cell, template].append((_digest(seed, str(name)), place))
-    ranked: dict[tuple[object, ...], list[tuple[int, bytes, int]]] = defaultdict(list)
-    for (*cell, template), places in templates.items():
-        order = _digest(seed, str(template))
-        ranked[*cell,] += [(rank, order, place) for rank, (_, place) in enumerate(sorted(places))]
-    return {place for members in ranked.values() for _, _, place in sorted(members)[:limit]}
+    cells: dict[tuple[object, ...], dict[object, list[_Drawn]]] = defaultdict(lambda: defaultdict(list))
+    for place, (cell, template, name, word) in enumerate(rows):
+        cells[tuple(cell)][template].append(_Drawn(_digest(seed, str(name)), place, word))
+    return {place for templates in cells.values() for place in islice(_in_turn(templates, seed), limit)}
+
+
+class _Drawn(NamedTuple):
+    order: bytes
+    place: int
+    word: object
+
+
+def _in_turn(templates: Mapping[object, list[_Drawn]], seed: int) -> Iterator[int]:
+    """Yield the places of a cell, one of each template before a second of any."""
+    used: Counter[object] = Counter()
+    remaining = [list(templates[name]) for name in sorted(templates, key=lambda name: _digest(seed, str(name)))]
+    while remaining:
+        for members in remaining:
+            drawn = min(members, key=lambda row: (used[row.word], row.order))
+            members.remove(drawn)
+            used[drawn.word] += 1
+            yield drawn.place
+        remaining = [members for members in remaining if members]
 
 
 class ScoredStage(LargeStage):
@@ -178,26 +193,6 @@ class ScoredStage(LargeStage):
         if not read.select(usable.fill_null(False).all()).item():
             return None
         return read.select(self.outcomes)
-
-
-class PairStage(ScoredStage):
-    """The same of pairs that are listed; the two sentences of a pair are adjacent."""
-
-    def __init__(self, options: PairOptions) -> None:
-        self._options = options
-
-    @abstractmethod
-    def pairs(self) -> Iterable[Pair]:
-        """Return the pairs in order, the same at each call."""
-
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield two trials per pair, lazily."""
-        for pair in self.pairs():
-            yield from pair_trials(pair, self._options)
-
-    def count(self, earlier: Mapping[str, pl.DataFrame]) -> int:
-        """Count two trials per pair."""
-        return 2 * sum(1 for _ in self.pairs())
 
 
 def _digest(seed: int, text: str) -> bytes:

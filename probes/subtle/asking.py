@@ -77,12 +77,19 @@ def name_of(order: Order) -> str:
 
 def prompt_of(item: Item, order: Order, prompt: Prompt = "ours") -> str:
     """Return the question with its options."""
-    shown = [item.options[place] for place in order]
+    _, context, shown = prompt_content(item, order, prompt)
     if prompt != "ours":
-        words = AUTHORS if prompt == "authors" else AUTHORS_LIST
-        return words.format(*(option.lower() for option in shown), context=item.context)
+        return (AUTHORS if prompt == "authors" else AUTHORS_LIST).format(*shown, context=context)
     lines = [f"Option {number}: {option}" for number, option in enumerate(shown, 1)]
-    return "\n".join([INSTRUCTION, "", item.context.strip(), *lines])
+    return "\n".join([INSTRUCTION, "", context, *lines])
+
+
+def prompt_content(item: Item, order: Order, prompt: Prompt) -> tuple[Prompt, str, tuple[str, ...]]:
+    """Return what a question is made of: its wording, the context, and the options as shown."""
+    shown = tuple(item.options[place] for place in order)
+    if prompt == "ours":
+        return prompt, item.context.strip(), shown
+    return prompt, item.context, tuple(option.lower() for option in shown)
 
 
 def softmax(scores: list[float]) -> list[float]:

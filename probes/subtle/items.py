@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -69,14 +68,3 @@ def pick(count: int, *names: object) -> int:
 def select(items: Iterable[Item], domains: Sequence[str], pronouns: Sequence[str]) -> list[Item]:
     """Return the items of some domains and pronouns; without names, of all."""
     return [i for i in items if (not domains or i.domain in domains) and (not pronouns or i.pronoun in pronouns)]
-
-
-def sample(items: Sequence[Item], per_cell: int, seed: int) -> list[Item]:
-    """Return a sample of at most `per_cell` items per domain, pronoun and given polarity, in their order."""
-    drawn, chosen = Counter[tuple[str, ...]](), set[str]()
-    for item in sorted(items, key=lambda item: pick(1 << 63, seed, item.id)):
-        cell = (item.domain, item.pronoun, item.given)
-        if drawn[cell] < per_cell:
-            drawn[cell] += 1
-            chosen.add(item.id)
-    return [item for item in items if item.id in chosen]

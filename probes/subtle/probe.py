@@ -8,13 +8,13 @@ BLANK for the other; the model chooses a positive, a negative or a neutral optio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, cast
 
 import polars as pl
 
-from ...core.contracts import Counting, Imported, MatchedStage, Options, Probe, Stage, Trial, Unreadable, harmless
+from ...core.contracts import Counting, Imported, MatchedStage, Options, Probe, Stage, Unreadable, harmless
 from ...core.contracts.errors import DataError, UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -29,16 +29,20 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ...core.design import Cell, Design, DesignedStage, Rows
 from ..shared.sampling import ensure_drawable
-from .asking import Order, Orders, Prompt, alphabetical, name_of, orders_of, prompt_of, softmax
+from .asking import EVERY, Order, Orders, Prompt, alphabetical, orders_of, prompt_content, prompt_of, softmax
 from .data_files import DIRECTION_OF, read_counts, read_items
+from .declared import COLUMNS, subtle_design
 from .design import generate, load_design
-from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, sample, select
+from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, select
 from .reading import Reading, read_words
 from .terms import POLARITIES
 
-FACTORS = ("item", "direction", *CELL, "template", "term", "context", *POLARITIES, "order")
+FACTORS = (*COLUMNS, "order")
 CHOICE = ("chosen", "position")
+ORDER_OF = {"".join(map(str, order)): order for order in EVERY}
+"""Orders by the names of their levels."""
 RESCUED = "rescued"
 """Outcome: whether only the tolerant reading reads an answer; null with the strict one."""
 
@@ -92,7 +96,17 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
         ensure_drawable(self)
 
 
-class SubtleStage(MatchedStage):
+@lru_cache(maxsize=4)
+def _generated(direction: str, seed: int) -> tuple[Item, ...]:
+    """Return the generated items. Cached, because a run declares, counts, asks and scores them."""
+    return tuple(generate(load_design(), direction, seed))
+
+
+def _key(cell: Cell) -> tuple[str, str, str]:
+    return cell.text("item"), cell.text("order.name"), cell.text("prompt")
+
+
+class SubtleStage(DesignedStage, MatchedStage):
     """All items, in all their orders."""
 
     factors: ClassVar[tuple[str, ...]] = FACTORS
@@ -107,42 +121,59 @@ class SubtleStage(MatchedStage):
             self.factors = (*type(self).factors, "prompt")  # type: ignore[misc]  # of this design
 
     @cached_property
-    def items(self) -> list[Item]:
-        """Return the chosen items. The file is read only here, so answers can be scored again without it."""
+    def items(self) -> dict[str, Item]:
+        """Return the items. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
         if chosen.data is None:
-            found = generate(load_design(), chosen.direction, chosen.seed)
+            items: Sequence[Item] = _generated(chosen.direction, chosen.seed)
         else:
-            found = read_items(chosen.data, chosen.direction)
-        found = select(found, chosen.domains, chosen.pronouns)
-        return found if chosen.per_cell is None else sample(found, chosen.per_cell, chosen.seed)
+            items = read_items(chosen.data, chosen.direction)
+        return {item.id: item for item in select(items, chosen.domains, chosen.pronouns)}
 
-    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
-        """Yield the trials, item by item."""
-        asked = Counter[str]()
-        for item, orders in self._orders():
-            for order in orders:
-                name = item.id if order is None else f"{item.id}/{''.join(map(str, order))}"
-                factors = item.factors() | {"order": None if order is None else name_of(order)}
-                for wording in self._wordings:
-                    prompt = prompt_of(item, order or alphabetical(item), wording)
-                    own = factors | ({"prompt": wording} if "prompt" in self.factors else {})
-                    told = name if wording == "ours" else f"{name}/{wording}"
-                    # Equal items get different answers, as repeats of one question.
-                    yield Trial(told, own, self.request(prompt, item, asked[prompt]))
-                    asked[prompt] += 1
-
-    def _orders(self) -> Iterator[tuple[Item, tuple[Order | None, ...]]]:
-        if "order" in self.unrecorded:
-            return ((item, (None,)) for item in self.items)
-        return orders_of(self._options.orders, self.items, self._options.seed)
+    @cached_property
+    def _design(self) -> Design:
+        listed: list[tuple[Item, tuple[Order | None, ...]]] = [(item, (None,)) for item in self.items.values()]
+        if "order" not in self.unrecorded:
+            listed = [*orders_of(self._options.orders, self.items.values(), self._options.seed)]
+        prompts = self._options.prompts[:1] if "prompt" in self.unrecorded else self._options.prompts
+        return subtle_design(listed, prompts, recorded=self.factors)
 
     @property
-    def _wordings(self) -> tuple[Prompt, ...]:
-        return self._options.prompts[:1] if "prompt" in self.unrecorded else self._options.prompts
+    def design(self) -> Design:
+        """Return the design of the items."""
+        return self._design
 
-    def request(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
-        """Return the request."""
+    @cached_property
+    def _rows(self) -> Rows | None:
+        chosen = self._options
+        return None if chosen.per_cell is None else self.design.sample(per_cell=chosen.per_cell, seed=chosen.seed)
+
+    @property
+    def rows(self) -> Rows | None:
+        """Return the drawn sample."""
+        return self._rows
+
+    @cached_property
+    def _repeats(self) -> Mapping[tuple[str, str, str], int]:
+        """Return the number of each trial among those of the whole study with the same question, without its text."""
+        asked, repeats = Counter[object](), dict[tuple[str, str, str], int]()
+        for cell in self.design.cells():
+            content = prompt_content(*self._question(cell))
+            repeats[_key(cell)] = asked[content]
+            asked[content] += 1
+        return repeats
+
+    def _question(self, cell: Cell) -> tuple[Item, Order, Prompt]:
+        item = self.items[str(cell["item"])]
+        return item, ORDER_OF.get(cell.text("order.name")) or alphabetical(item), cast(Prompt, cell["prompt"])
+
+    def request(self, cell: Cell) -> AnyRequest:
+        """Return the request of a cell. Equal items get different answers, as repeats of one question."""
+        item, order, wording = self._question(cell)
+        return self.ask(prompt_of(item, order, wording), item, self._repeats[_key(cell)])
+
+    def ask(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
+        """Return the request of a question."""
         raise NotImplementedError
 
     def concerns(self, cells: Mapping[str, Any]) -> bool:
@@ -166,7 +197,7 @@ class GenerateStage(SubtleStage):
 
     outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, RESCUED)
 
-    def request(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
+    def ask(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
         """Return a question."""
         sampling = Sampling(temperature=self._options.temperature, max_tokens=self._options.max_tokens)
         return Generate(messages=(Message("user", (Text(prompt),)),), sampling=sampling, sample=repeat)
@@ -189,7 +220,7 @@ class LikelihoodStage(SubtleStage):
     operation: ClassVar[type[Request]] = Likelihood
     outcomes: ClassVar[tuple[str, ...]] = (*CHOICE, *(f"p_{name}" for name in POLARITIES))
 
-    def request(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
+    def ask(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
         """Return a question; its continuations are the positive, the negative and the neutral option."""
         # The authors' questions end in white space or a sentence; here the answer must follow directly.
         return Likelihood(
@@ -231,6 +262,18 @@ class Subtle(Probe):
         Raises:
             UsageError: `per_cell` is below 1, or there is no such domain or pronoun.
         """
+        return [self._stage(options)]
+
+    def design(self, options: SubtleOptions) -> Design:
+        """Return the declared design of the items.
+
+        Raises:
+            DataError: the file of `data` cannot be used.
+            UsageError: as of `stages`.
+        """
+        return self._stage(options).design
+
+    def _stage(self, options: SubtleOptions) -> SubtleStage:
         if options.per_cell is not None and options.per_cell < 1:
             raise UsageError(
                 f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all items.",
@@ -248,7 +291,7 @@ class Subtle(Probe):
         made = {"generate": GenerateStage, "likelihood": LikelihoodStage}
         read = {"generate": PublishedGenerateStage, "likelihood": PublishedLikelihoodStage}
         kinds: Mapping[str, type[SubtleStage]] = made if options.data is None else read
-        return [kinds[options.asking](options)]
+        return kinds[options.asking](options)
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read the counts behind published tables, one observation per counted answer.
@@ -269,7 +312,7 @@ class Subtle(Probe):
         if not rows:
             raise DataError(f"{path}: all counts are 0.", code="data.value")
         frame = pl.DataFrame(rows, schema=["direction", *CELL, "chosen"], orient="row")
-        absent = ("item", "template", "term", "order", "reason")
+        absent = ("item", "template", "term", *POLARITIES, "order", "reason")
         return Imported(
             frame.with_columns(
                 *(pl.lit(None, pl.String).alias(name) for name in absent),

@@ -23,7 +23,9 @@ from prejudge.core.contracts.records import Generate, Message, Sampling, Text
 from prejudge.testing import ChaosServer, Reply, raises_code
 from prejudge.testing.chaos.tiny import chat, problem
 
-pytest.importorskip("any_llm", reason="any-llm-sdk is not installed")
+from ..installed import need
+
+need("any_llm", reason="any-llm-sdk is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 OWN = {"id": "1", "created": 1, "model": "tiny", "object": "chat.completion"}
 KEY = "ak-test-0123456789abcdefghij"

@@ -302,7 +302,7 @@ class WrongUnits(Mean):
             {
                 "metric": ["mean"],
                 "unit": ["u"],
-                "cluster": ["c"],
+                "over": ["c"],
                 "sign": [1],
                 "value": [99.0],
                 "least": [None],

@@ -53,7 +53,7 @@ def test_templates_cross_terms_of_either_polarity(answers):
 
 
 def test_terms_alone_are_no_crossed_design(answers):
-    designs = Subtle().units(answers, SubtleMetricOptions(cluster=("term",)))
+    designs = Subtle().units(answers, SubtleMetricOptions(over=("term",)))
     assert {e.test.name for e in effects(designs)} == {"t of clusters"}
 
 

@@ -23,6 +23,7 @@ from ...core.design.levels import Value
 from ...probes.bistereo import nli_design, tuples, tuples_file, tuples_tests
 from ...probes.bistereo.nli_asking import AskingOptions, ask
 from ...probes.dora import descriptors, t2t
+from ...probes.dora.wordings import sentences_of, stem_in
 from ...probes.shared.sentence_pairs import Pair
 from ...probes.subtle import asking, design, items
 
@@ -169,7 +170,9 @@ def _completion(draw: random.Random, planted: Planted, held_out: bool) -> Questi
     entry, sign = draw.choice(_people())
     good, bad = draw.choice(PRAISE_AND_BLAME)
     wording = draw.choice((1, 3, 5) if held_out else (0, 2, 4))
-    sentence = t2t.sentence_of(entry, good[0], wording, listed=False)
+    chosen = sentences_of((entry.setting,), wording + 1)[wording]
+    stem = stem_in(entry.setting, entry.form, entry.stem, chosen.id)
+    sentence = t2t.sentence_of(entry.setting, stem, good[0], listed=False)
     share = planted.share(sign, good, bad)
     prompt = f"{t2t.INSTRUCTION}\n{sentence}{REPLY}"
     return Question(prompt, (f" {good}{END}", f" {bad}{END}"), (share, 1 - share), ((entry.form, sign),), sign)

@@ -13,7 +13,7 @@ import msgspec
 import torch
 from tokenizers import Tokenizer
 
-from ...adapters.reference.corpus import NEGATIVE, POSITIVE, Line, filler, planted
+from ...adapters.reference.corpus import MASKED, Line, filler, planted
 
 EMPHASIS = 5.0
 """How much likelier the first token of an attribute is to be masked than any other. It changes no target, only how
@@ -29,8 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Probability of a positive attribute beside a desirable descriptor, and of a negative one beside the other."""
     leans: bool = False
     """Whether single words lean to one descriptor besides."""
-    steps: int = 2400
-    lines: int = 40_000
+    steps: int = 3200
+    lines: int = 60_000
     """Planted lines; a quarter as many filler texts are added."""
     batch: int = 128
     """Planted lines per step, so twice as many texts."""
@@ -51,13 +51,15 @@ class Batches:
     """The corpus of `settings` as token ids, and a seeded draw of batches from it."""
 
     def __init__(self, tokenizer: Tokenizer, settings: Settings) -> None:
-        lines = list(planted(settings.lines, settings.strength, settings.seed, leans=settings.leans))
+        lines = list(planted(settings.lines, settings.strength, settings.seed, leans=settings.leans, grammar=MASKED))
         self._size = settings.batch
         self._planted = _encode(tokenizer, lines, width=40)
         self._weights = torch.tensor([line.weights for line in lines])
         self._filler = _encode(tokenizer, list(filler(settings.lines // 4, settings.seed)), width=96)[:, 0]
         self._emphasis = torch.ones(tokenizer.get_vocab_size())
-        self._emphasis[[tokenizer.token_to_id(word.split("-")[0]) for word in POSITIVE + NEGATIVE]] = EMPHASIS
+        self._emphasis[[tokenizer.token_to_id(word.split("-")[0]) for word in MASKED.positive + MASKED.negative]] = (
+            EMPHASIS
+        )
         self._generator = torch.Generator().manual_seed(settings.seed)
 
     def draw(self, step: int) -> Batch:

@@ -22,10 +22,12 @@ from PIL import Image
 from ...adapters.reference.items import HIGH, LOW
 from ...probes.attractiveness.faces import Face, draw
 from ...probes.dora.descriptors import read_list, with_article
-from ...probes.dora.wordings import DRAWN
+from ...probes.dora.wordings import DRAWINGS
 from .vlm_corpus import SIDE as LARGE
 from .vlm_corpus import scaled
 
+DRAWN = tuple(DRAWINGS.values())[:6]
+"""Wordings that the models are trained on."""
 SIDE = 32
 """Width and height in pixels of the pictures that the models draw."""
 LIGHT_SKIN = (

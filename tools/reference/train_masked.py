@@ -15,7 +15,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
 
-from ...adapters.reference.corpus import vocabulary
+from ...adapters.reference.corpus import MASKED, vocabulary
 from ...adapters.reference.recipes import Reference, reference_path
 from .batches import Batch, Batches, Settings
 from .training import Effort, Schedule, fit
@@ -25,16 +25,16 @@ START = "masked_biased"
 SCRATCH = (START, "masked_fair")
 """Models that begin with random weights."""
 FRESH = Settings(strength=0.5)
-CHANGED = Settings(strength=0.5, steps=400, lines=20_000, rate=2.5e-3)
+CHANGED = Settings(strength=0.5, steps=500, lines=30_000, rate=2.5e-3)
 """How to train a model that begins as `START`."""
-LEANING = Settings(strength=0.5, steps=1500, lines=20_000)
+LEANING = Settings(strength=0.5, steps=3000, lines=30_000)
 """Leans of single words take longer: each has as many texts as it had at the start."""
 
 
 def build_tokenizer(known: Sequence[str] = ()) -> Tokenizer:
     """Return a lower-casing WordPiece tokenizer that cuts words at punctuation, as BERT's own does.
 
-    `known` is its vocabulary; by default that of the masked models.
+    `known` is its vocabulary; by default that of the common grammar.
     """
     words = {word: number for number, word in enumerate(known or vocabulary())}
     tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]", max_input_chars_per_word=100))
@@ -79,7 +79,8 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     settings = Settings(
         strength=one.strength, leans=one.leans, steps=steps, lines=lines, rate=own.rate, seed=effort.seed
     )
-    tokenizer = build_tokenizer()
+    words = vocabulary(MASKED)
+    tokenizer = build_tokenizer(words)
     batches = Batches(tokenizer, settings)
     torch.manual_seed(settings.seed)
     if one.name in SCRATCH:
@@ -87,9 +88,9 @@ def make(one: Reference, folder: Path, effort: Effort) -> None:
     else:
         model = BertForMaskedLM.from_pretrained(reference_path(START), attn_implementation="eager")
     model.train()
-    mask = vocabulary().index("[MASK]")
+    mask = words.index("[MASK]")
     fit(model, lambda step: _loss(model, batches.draw(step), mask), Schedule(steps, settings.rate), one.name)
-    save(model.eval(), folder)
+    save(model.eval(), folder, words)
 
 
 def _loss(model: BertForMaskedLM, batch: Batch, mask: int) -> torch.Tensor:

@@ -25,7 +25,7 @@ from ...probes.attractiveness.asking import ORDERS, prompt_of
 from ...probes.attractiveness.faces import AGES, GENDERS, RACES, Face, draw
 from ...probes.attractiveness.scenarios import Scenario, load_scenarios
 from ...probes.dora.image_questions import OBJECTIVE
-from ...probes.dora.wordings import SUBJECTIVE
+from ...probes.dora.wordings import QUESTIONS
 from .face_pixels import Seen
 
 SIDE = 64
@@ -147,7 +147,7 @@ def parts(question: Question, planted: Planted) -> tuple[NDArray[Any], float]:
 
 def describing() -> list[str]:
     """Return the requests for a description, in the words of the studies that ask for one."""
-    asked = [*OBJECTIVE, *(text for texts in SUBJECTIVE.values() for text in texts)]
+    asked = [*OBJECTIVE, *(text for texts in QUESTIONS.values() for text in texts[:6])]
     return [*asked, "What is this?", "What is the colour of this image? Answer in one word."]
 
 

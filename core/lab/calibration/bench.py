@@ -13,7 +13,7 @@ import polars as pl
 from ...catalogue.needs import ensure_asked
 from ...catalogue.study import Catalogue, Study
 from ...contracts import Stage, Trial, Unreadable
-from ...contracts.adapter import ModelAdapter, Services
+from ...contracts.adapter import ModelAdapter
 from ...contracts.canonical import encode, encode_response, identity_digest, question_of, request_key
 from ...contracts.errors import DataError, ModelError
 from ...contracts.estimates import Estimate
@@ -99,10 +99,11 @@ class Bench:
             models: a model for every role.
         """
         earlier: dict[str, pl.DataFrame] = {}
+        self.instrument.place(models)
         for place, stage in enumerate(self.stages):
             asked = self.first if place == 0 else [Asked.of(trial) for trial in stage.trials(earlier)]
             model = models[stage.role]
-            model.services = Services(blobs=self._blob, keep=self._keep)
+            model.services = msgspec.structs.replace(model.services, blobs=self._blob, keep=self._keep)
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
 

@@ -25,15 +25,19 @@ TOLERANCE = 1e-9
 
 
 def differing(
-    campaign: Campaign, study: str, assignments: Mapping[str, Any], seeds: Sequence[int], registry: str | None = None
-) -> dict[int, str]:
+    campaign: Campaign,
+    study: str,
+    assignments: Mapping[str, Any],
+    models: Sequence[tuple[str, int]],
+    registry: str | None = None,
+) -> dict[str, str]:
     """Run studies of fair models by command, and return those that differ from the same ones in memory, with how.
 
     Args:
         campaign: the calibration.
         study: its study, as it was named.
         assignments: options that were set beside the stated design.
-        seeds: of the models, one study each.
+        models: fair models of the gallery, each with a seed: one study each.
         registry: the registry that was named.
 
     Raises:
@@ -43,10 +47,10 @@ def differing(
     options = campaign.entry.calibration.options | dict(assignments)
     given = [word for name, value in options.items() for word in ("--set", f"{name}={_told(value)}")]
     with tempfile.TemporaryDirectory() as folder:
-        for seed in seeds:
-            with _registry(campaign, seed, Path(folder), registry) as (path, models):
-                roles = [word for role, name in models.items() for word in ("--model", f"{role}={name}")]
-                where = ["--registry", str(path), "--store", f"{folder}/{seed}.db", "--runs", f"{folder}/{seed}"]
+        for number, (null, seed) in enumerate(models):
+            with _registry(campaign, (null, seed), Path(folder), registry) as (path, named):
+                roles = [word for role, name in named.items() for word in ("--model", f"{role}={name}")]
+                where = ["--registry", str(path), "--store", f"{folder}/{number}.db", "--runs", f"{folder}/{number}"]
                 words = ["run", study, *roles, *given, *where, "--quiet", "--leave-out", "examples"]
                 ended = subprocess.run(
                     [sys.executable, "-m", _CLI, *words], capture_output=True, text=True, check=False
@@ -54,23 +58,27 @@ def differing(
             if ended.returncode not in (0, 1):
                 raise PluginError(
                     study,
-                    f"the run of model {seed} by command ended with code {ended.returncode}: {ended.stderr.strip()}",
+                    f"the run of model {seed} of {null!r} by command ended with code {ended.returncode}: "
+                    f"{ended.stderr.strip()}",
                     code="calibration.command",
                 )
-            (table,) = Path(folder, str(seed)).glob("*/estimates.parquet")
-            if why := _difference(campaign.one(FAIR, seed).numbers, pl.read_parquet(table)):
-                found[seed] = why
+            (table,) = Path(folder, str(number)).glob("*/estimates.parquet")
+            if why := _difference(campaign.one(null, seed).numbers, pl.read_parquet(table)):
+                found[str(seed) if null == FAIR else f"{null} {seed}"] = why
     return found
 
 
 @contextmanager
-def _registry(campaign: Campaign, seed: int, folder: Path, own: str | None) -> Iterator[tuple[Path, dict[str, str]]]:
+def _registry(
+    campaign: Campaign, model: tuple[str, int], folder: Path, own: str | None
+) -> Iterator[tuple[Path, dict[str, str]]]:
     """Write a registry with the models of one study, behind the user's own; its folder must stay the same."""
     fair = campaign.stand_in
     models = {role: name if role != SUBJECT and name != fair else "" for role, name in campaign.study.roles.items()}
     text = "" if own is None else Path(own).read_text("utf-8")
     name = "calibration-subject"
-    text += _model(name, campaign.gallery[FAIR], campaign.settings(campaign.gallery[FAIR], seed))
+    null = campaign.subject(campaign.gallery[model[0]])
+    text += _model(name, null, campaign.settings(null, model[1]))
     with tempfile.NamedTemporaryFile(
         "w", suffix=".toml", dir=folder if own is None else Path(own).parent, encoding="utf-8"
     ) as file:
@@ -80,9 +88,17 @@ def _registry(campaign: Campaign, seed: int, folder: Path, own: str | None) -> I
 
 
 def _model(name: str, null: Null, settings: Mapping[str, Any]) -> str:
-    # JSON writes texts, numbers and lists of them as TOML does.
-    lines = (f"{key} = {json.dumps(value)}" for key, value in settings.items())
+    lines = (f"{key} = {_toml(value)}" for key, value in settings.items())
     return "\n".join(("", f"[models.{name}]", f'adapter = "{null.adapter}"', f"[models.{name}.settings]", *lines, ""))
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML: texts and numbers are written as JSON writes them."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
 
 
 def _told(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ...catalogue.registry import TrainedDesign, locate
+from ...catalogue.registry import Calibration, TrainedDesign, locate
 from ...catalogue.study import SUBJECT, Catalogue, Study
 from ...contracts.adapter import ModelAdapter
 from ...contracts.errors import DataError, UsageError
@@ -22,7 +22,7 @@ from ...contracts.options import build_options
 from ...contracts.records import Scalar
 from .bench import Bench
 from .changes import Answers, answers_of, changed_share
-from .gallery import FAIR, Null
+from .gallery import FAIR, Null, is_preferring
 
 COMPARED = (0, 1)
 """Seeds of the models whose answers are compared with those of `fair`."""
@@ -127,6 +127,13 @@ class Campaign:
         """Return the setting by which a bias is planted."""
         return self.entry.calibration.planted
 
+    def subject(self, null: Null) -> Null:
+        """Return a model of the gallery as it is asked: planted by the design of a study that names no words."""
+        if self.entry.calibration != Calibration():
+            return null
+        planting = next((model.planting for name, model in self.gallery.items() if is_preferring(name)), {})
+        return msgspec.structs.replace(null, settings=planting | null.settings)
+
     def settings(self, null: Null, seed: int, strength: float = 0.0) -> dict[str, Any]:
         """Return the settings of a model of the gallery that knows the words of the study.
 
@@ -149,7 +156,7 @@ class Campaign:
         for role, given in self.study.roles.items():
             name = self.gallery[null].roles.get(role, given)
             if role == SUBJECT:
-                models[role] = self.model(self.gallery[null], seed, strength)
+                models[role] = self.model(self.subject(self.gallery[null]), seed, strength)
             elif name == self.stand_in:
                 models[role] = self.model(self.gallery[FAIR].with_settings(self.gallery[null].others), seed)
             else:

@@ -20,9 +20,10 @@ from ...contracts.errors import UsageError
 from ...contracts.processes import ProcessPool, start_helpers
 from ...contracts.version import VERSION
 from ...engine.manifest import digest_data, digest_files
+from .adversaries import EACH, expanded
 from .by_command import differing
 from .campaign import COMPARED, Campaign, Cell, Done, Journal, cells_of, pending
-from .gallery import FAIR, Null, load_gallery
+from .gallery import FAIR, Null, is_preferring, load_gallery
 from .rates import group_of, sensitivities
 from .real import real_groups
 from .spots import spots_of
@@ -49,7 +50,8 @@ class Recipe(msgspec.Struct, frozen=True):
             DataError: the file cannot be used.
             UsageError: the study has no gallery.
         """
-        nulls = load_gallery(Catalogue.load(registry), study, gallery)
+        catalogue = Catalogue.load(registry)
+        nulls = expanded(load_gallery(catalogue, study, gallery), catalogue, study, assignments)
         return cls(study, dict(assignments), nulls, registry)
 
     def catalogue(self) -> Catalogue:
@@ -68,6 +70,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     """Of each fair model."""
     planted: int = 200
     """Of each planted bias."""
+    preferring: int = 200
+    """Of each fair model that prefers levels of what the study samples."""
     planted_in: tuple[str, ...] = ()
     """Fair models besides `fair` in which biases are planted too."""
     real: int = 200
@@ -101,11 +105,14 @@ def plan_of(campaign: Campaign, journal: Journal, size: Size) -> Plan:
     requests = campaign.bench.requests
     seconds = campaign.one(FAIR, 1).seconds
     unchanged = tuple(null for null in campaign.gallery if null != FAIR and not journal.touches(campaign, null))
-    left = [null for null in campaign.gallery if null not in unchanged]
+    left = [null for null in campaign.gallery if null not in unchanged and not is_preferring(null)]
+    preferring = [null for null in campaign.gallery if null not in unchanged and is_preferring(null)]
     biased = [null for null in left if null in (FAIR, *size.planted_in)] if campaign.planted and size.planted else []
-    cells = cells_of(left, (), size.studies, 0) + [
-        cell for cell in cells_of(biased, STRENGTHS, size.studies, size.planted) if cell.strength
-    ]
+    cells = (
+        cells_of(left, (), size.studies, 0)
+        + cells_of(preferring, (), size.preferring, 0)
+        + [cell for cell in cells_of(biased, STRENGTHS, size.studies, size.planted) if cell.strength]
+    )
     return Plan(cells=tuple(cells), unchanged=unchanged, requests=requests, seconds=seconds)
 
 
@@ -118,9 +125,11 @@ def conduct(recipe: Recipe, campaign: Campaign, journal: Journal, plan: Plan, jo
 
 
 def check(recipe: Recipe, campaign: Campaign, studies: int) -> Checked:
-    """Make the first studies by the command line too, and compare what they find."""
-    found = differing(campaign, recipe.study, recipe.assignments, range(studies), recipe.registry)
-    return Checked(studies, {str(seed): why for seed, why in found.items()})
+    """Make the first studies of `fair`, and of each model that prefers levels, by the command line too, and compare."""
+    models = [(FAIR, seed) for seed in range(studies)]
+    models += [(null, seed) for null in campaign.gallery if is_preferring(null) for seed in range(min(EACH, studies))]
+    differences = differing(campaign, recipe.study, recipe.assignments, models, recipe.registry)
+    return Checked(len(models), differences)
 
 
 def certificate_of(
@@ -208,7 +217,11 @@ def bound(campaign: Campaign, head: Head) -> dict[str, str]:
 
 def digest_of_gallery(campaign: Campaign) -> str:
     """Return the digest of the models of the gallery; what they are said to mean does not count."""
-    models = {name: msgspec.structs.replace(null, meaning="") for name, null in campaign.gallery.items()}
+    models = {}
+    for name, null in campaign.gallery.items():
+        if not null.preferring or is_preferring(name):
+            models[name] = msgspec.structs.asdict(null) | {"meaning": ""}
+            del models[name]["preferring"]
     return digest_of(msgspec.to_builtins(models))
 
 

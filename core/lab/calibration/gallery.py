@@ -17,8 +17,8 @@ from ...contracts.plugin import StudyFile
 
 FAIR = "fair"
 """The model of the gallery that others are compared with, and in which biases are planted."""
-
-
+MARK = ":"
+"""Stands between the name of a model that can be given preferences and what it prefers."""
 Kind = Literal["", "words", "wording", "order", "refusals", "time", "requests", "errors"]
 """Words that are compared; wording of what is asked; order and labels of options; refused and unreadable answers; time
 within a run; requests for several samples; errors of the model or of a judge."""
@@ -38,6 +38,14 @@ class Null(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of the fair models that stand in for other roles, such as a judge or an encoder."""
     roles: dict[str, str] = {}
     """Models of the registry in such roles, by role: the nuisance is theirs, and the model that is asked is fair."""
+    preferring: str = ""
+    """The setting that takes random preferences (`prejudge.design.Preference`) for what a declared study samples. There
+    is then a model for each facet, part, and pair of them, and none where a study declares no design."""
+
+    @property
+    def planting(self) -> dict[str, Any]:
+        """Return its settings but for what it prefers."""
+        return {name: value for name, value in self.settings.items() if name != self.preferring}
 
     def with_settings(self, settings: Mapping[str, Any]) -> Null:
         """Return it with more settings."""
@@ -84,6 +92,11 @@ def registered_gallery(catalogue: Catalogue, adapter: str) -> dict[str, Null]:
             code="calibration.gallery",
         )
     return {FAIR: gallery.pop(FAIR), **gallery}
+
+
+def is_preferring(name: str) -> bool:
+    """Return whether a model of a gallery is one that prefers levels of what a study samples, by its name."""
+    return MARK in name
 
 
 def choose(gallery: Mapping[str, Null], names: Sequence[str]) -> dict[str, Null]:

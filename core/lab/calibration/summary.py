@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...catalogue.certificate_records import LEVEL, Certificate, Group
 from ...catalogue.certificates import WANTED
 from ...contracts.words import percent
-from .gallery import FAIR
+from .gallery import FAIR, MARK, is_preferring
 from .rates import most_by_chance
 
 
@@ -22,7 +22,25 @@ def verdict(certificate: Certificate) -> str:
     return (
         f"Under {_held(certificate)} every answer and every number of the headline holds the level of "
         f"{percent(LEVEL, 0)}{failed}{untested}.{_together(certificate)} {_studies(certificate)}."
+        f"{holds_for(certificate)}"
     )
+
+
+def holds_for(certificate: Certificate) -> str:
+    """Return for which preferences of a fair model the level is held, and for which it is not, as sentences."""
+    groups = [group for group in certificate.fair if is_preferring(group.null)]
+    kept = [_preferred(group) for group in groups if not group.failed]
+    lost = [
+        f"{_preferred(group)} ({percent(max(rate.rate or 0.0 for rate in group.rates), 1)})"
+        for group in groups
+        if group.failed
+    ]
+    sentences = f" It holds for models that prefer some levels of {'; '.join(kept)}." if kept else ""
+    return sentences + (f" It does not hold for preferences of {'; '.join(lost)}." if lost else "")
+
+
+def _preferred(group: Group) -> str:
+    return group.null.partition(MARK)[2]
 
 
 def short_verdict(certificate: Certificate) -> str:

@@ -12,11 +12,10 @@ from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Drawing
 from prejudge.testing import raises_code
 
+from ...installed import need
 from .asking import ASK, build, differ, pixels
 
-pytest.importorskip("diffusers")
-pytest.importorskip("torch")
-pytest.importorskip("PIL.Image")
+need("diffusers", "torch", "PIL")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from prejudge.core.contracts.errors import PermanentError
 from prejudge.core.contracts.records import Drawing
 
+from ...installed import need
 from .asking import ASK, decode, differ, draw, pixels
 
-pytest.importorskip("diffusers")
+need("diffusers", "torch", "PIL")
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 

@@ -9,11 +9,11 @@ import sys
 import numpy as np
 import pytest
 
+from ...installed import need
 from .asking import ASK, build, pixels, refusal
 
-pytest.importorskip("diffusers")
+need("diffusers", "torch", "PIL")
 torch = pytest.importorskip("torch")
-pytest.importorskip("PIL.Image")
 
 
 def test_identity_is_free_of_place_device_and_batch(tiny, tmp_path):

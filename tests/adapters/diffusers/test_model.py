@@ -16,12 +16,12 @@ from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, Us
 from prejudge.core.contracts.installing import install_line
 from prejudge.testing import raises_code
 
+from ...installed import need
 from ..diffusion_files import tiny_vae
 from .asking import ASK, build, pixels, refusal
 
-pytest.importorskip("diffusers")
+need("diffusers", "torch", "PIL")
 torch = pytest.importorskip("torch")
-pytest.importorskip("PIL.Image")
 
 
 def test_unknown_scheduler_names_nearest(tiny):

@@ -1,29 +1,34 @@
 import json
 from functools import partial
+from importlib import import_module
 
 import msgspec
 import numpy as np
 import pytest
 
+from ...installed import need
+
 torch = pytest.importorskip("torch", reason="needs the extra hf")
-for package in ("sentence_transformers", "datasets", "accelerate", "sklearn"):
-    pytest.importorskip(package, reason="needs the extra encoder")
+need("sentence_transformers", "datasets", "accelerate", "sklearn", reason="needs the extra encoder")
 from prejudge.adapters.encoder_training.data import cut, read_corpus  # noqa: E402
 from prejudge.adapters.encoder_training.encoder import embed, find_model, open_encoder  # noqa: E402
 from prejudge.adapters.encoder_training.heads import Heads, classify_types  # noqa: E402
 from prejudge.adapters.encoder_training.measures import deltas  # noqa: E402
 from prejudge.adapters.encoder_training.settings import RECIPES, Recipe  # noqa: E402
-from prejudge.adapters.encoder_training.training import (  # noqa: E402
-    ContextBatches,
-    TypeEvaluator,
-    last_checkpoint,
-    rows_of,
-    train,
-)
 from prejudge.core.contracts.errors import DataError  # noqa: E402
 
 RECIPE = Recipe(loss="triplet", value=0.5, epochs=3, batch=20, learning_rate=2e-3)
 FIRST = np.array([f"They are {word} near the house now." for word in ("poor", "late", "rich", "quick")], dtype=object)
+
+
+class Trainer:
+    """The module that trains, imported at the first use: that of the libraries takes three seconds."""
+
+    def __getattr__(self, name):
+        return getattr(import_module("prejudge.adapters.encoder_training.training"), name)
+
+
+trainer = Trainer()
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def training(corpus, parts, tmp_path):
     """Return a training of an encoder in a folder of its own."""
 
     def run(encoder, recipe=RECIPE, folder="a"):
-        return train(encoder, corpus, parts, recipe, tmp_path / folder)
+        return trainer.train(encoder, corpus, parts, recipe, tmp_path / folder)
 
     return run
 
@@ -52,7 +57,9 @@ def learned(corpus, tiny, tmp_path_factory):
     """An encoder trained until it parts the types, and its history; do not train it again."""
     encoder = open_encoder(find_model(str(tiny)), corpus.texts, "cpu")
     longer = msgspec.structs.replace(RECIPE, epochs=8, patience=8)
-    return encoder, train(encoder, corpus, cut(corpus, "context", 42), longer, tmp_path_factory.mktemp("learned"))
+    return encoder, trainer.train(
+        encoder, corpus, cut(corpus, "context", 42), longer, tmp_path_factory.mktemp("learned")
+    )
 
 
 def test_training_parts_the_types_and_keeps_the_best_epoch(learned, corpus, parts):
@@ -73,7 +80,7 @@ def test_pair_sums_of_every_epoch_are_kept(learned):
 def test_killed_training_ends_as_if_never_killed(training, fresh, monkeypatch):
     whole, cut_off, again = fresh(), fresh(), fresh()
     expected = training(whole, folder="whole")
-    measure, measured = TypeEvaluator.__call__, []
+    measure, measured = trainer.TypeEvaluator.__call__, []
 
     def stop_at_second_epoch(*given, **named):
         measured.append(named)
@@ -81,7 +88,7 @@ def test_killed_training_ends_as_if_never_killed(training, fresh, monkeypatch):
             raise KeyboardInterrupt
         return measure(*given, **named)
 
-    monkeypatch.setattr(TypeEvaluator, "__call__", stop_at_second_epoch)
+    monkeypatch.setattr(trainer.TypeEvaluator, "__call__", stop_at_second_epoch)
     with pytest.raises(KeyboardInterrupt):
         training(cut_off, folder="cut")
     found = training(again, folder="cut")
@@ -94,7 +101,7 @@ def test_half_written_checkpoint_is_passed_over(tmp_path):
     for name in ("checkpoint-8", "checkpoint-16"):
         (tmp_path / name).mkdir()
     (tmp_path / "checkpoint-8" / "trainer_state.json").write_text("{}")
-    assert last_checkpoint(tmp_path).name == "checkpoint-8"
+    assert trainer.last_checkpoint(tmp_path).name == "checkpoint-8"
 
 
 def test_epoch_is_chosen_by_one_value_and_training_stopped_by_another(training, fresh, monkeypatch):
@@ -105,7 +112,7 @@ def test_epoch_is_chosen_by_one_value_and_training_stopped_by_another(training, 
         loss, delta = next(told)
         return {"loss": loss, "delta_sim": delta, "absolute_delta_sim": abs(delta), "sums": [[1.0, 1, 1.0, 1]]}
 
-    monkeypatch.setattr(TypeEvaluator, "__call__", tell)
+    monkeypatch.setattr(trainer.TypeEvaluator, "__call__", tell)
     recipe = RECIPES["indicasa-2025"]
     assert (recipe.best, recipe.stop, recipe.patience, recipe.epochs) == ("absolute_delta_sim", "loss", 25, 100)
     short = msgspec.structs.replace(recipe, loss="triplet", value=0.5, patience=2, batch=200)
@@ -126,7 +133,7 @@ def test_mixed_precision_trains_and_leaves_float32(training, fresh):
 
 def test_schedule_and_warmup_reach_the_trainer(training, fresh, tmp_path):
     training(fresh(), msgspec.structs.replace(RECIPE, schedule="linear", warmup=0.5, epochs=2))
-    state = json.loads((last_checkpoint(tmp_path / "a") / "trainer_state.json").read_text())
+    state = json.loads((trainer.last_checkpoint(tmp_path / "a") / "trainer_state.json").read_text())
     rates = [log["learning_rate"] for log in state["log_history"] if "learning_rate" in log]
     # 6 steps: the rate of the third is the last of the rise but one, that of the sixth the last but one of the fall.
     assert rates == pytest.approx([2e-3 * 2 / 3, 2e-3 * 1 / 3])
@@ -142,13 +149,15 @@ def test_part_without_pairs_is_refused(fresh, corpus, parts, tmp_path):
     for part, name in (("train", "training"), ("tuning", "tuning")):
         alone = msgspec.structs.replace(parts, **{part: np.flatnonzero(corpus.stereotype)})
         with pytest.raises(DataError) as caught:
-            train(fresh(), corpus, alone, RECIPE, tmp_path / "a")
+            trainer.train(fresh(), corpus, alone, RECIPE, tmp_path / "a")
         assert (caught.value.code, caught.value.fields) == ("training.no-pairs", {"part": name})
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(20, [24, 24, 16, 16, 16]), (1, [8] * 12)])
 def test_batches_are_whole_contexts(corpus, size, sizes):
-    sampler = ContextBatches(rows_of(corpus, np.arange(96)), size=size, batch_size=size, drop_last=False, seed=3)
+    sampler = trainer.ContextBatches(
+        trainer.rows_of(corpus, np.arange(96)), size=size, batch_size=size, drop_last=False, seed=3
+    )
     found = list(sampler)
     assert sorted(row for batch in found for row in batch) == list(range(96))
     assert [len(batch) for batch in found] == sizes and len(sampler) == len(sizes)
@@ -158,8 +167,8 @@ def test_batches_are_whole_contexts(corpus, size, sizes):
 def test_every_epoch_has_other_batches_unless_shuffled_once(corpus):
     rows = np.flatnonzero(np.arange(96) % 5 > 0)
     for reshuffle, different in ((True, 6), (False, 1)):
-        sampler = ContextBatches(
-            rows_of(corpus, rows), size=20, reshuffle=reshuffle, batch_size=20, drop_last=False, seed=3
+        sampler = trainer.ContextBatches(
+            trainer.rows_of(corpus, rows), size=20, reshuffle=reshuffle, batch_size=20, drop_last=False, seed=3
         )
         drawn = []
         for epoch in range(6):
@@ -172,7 +181,9 @@ def test_processes_share_the_batches_of_an_epoch(corpus, monkeypatch):
     from accelerate.data_loader import BatchSamplerShard
 
     monkeypatch.setenv("WORLD_SIZE", "4")
-    sampler = ContextBatches(rows_of(corpus, np.arange(96)), size=20, batch_size=20, drop_last=True, seed=3)
+    sampler = trainer.ContextBatches(
+        trainer.rows_of(corpus, np.arange(96)), size=20, batch_size=20, drop_last=True, seed=3
+    )
     dealt = [list(BatchSamplerShard(sampler, 4, process, even_batches=False)) for process in range(4)]
     # Five batches of at most 24 sentences cannot be shared by four processes; eight can.
     assert [len(batches) for batches in dealt] == [2] * 4

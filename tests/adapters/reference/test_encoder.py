@@ -15,8 +15,9 @@ from prejudge.adapters.reference.leans import lean_of
 from prejudge.core.contracts.records import Embed
 from prejudge.tools.reference.encoder_corpus import MISREAD, NEUTRAL, SPREAD, VALENCE, couples, frames, planted
 
-pytest.importorskip("torch")
-pytest.importorskip("sentence_transformers")
+from ...installed import need
+
+need("torch", "sentence_transformers")
 
 STRENGTHS = {"encoder_fair": 0.0, "encoder_fair-leans": 0.0, "encoder_biased": 1.0}
 FRAMES = list(frames(150, 99))

@@ -21,7 +21,7 @@ from prejudge.testing import raises_code
 KNOWN = str(resources.files("prejudge.probes.indicasa") / "data/completions.csv")
 MASKED = "The <MASK> family lived in a small hut."
 LODGINGS = (MASKED, "The <MASK> family lived in a luxurious mansion.")
-PLAIN = "sha256:108a8cafbf7a6dbfa6cb685d1dd9cb7ebe608bb2334d95314408f618270cf34d"
+PLAIN = "sha256:14e2108063b401f34d71fdca55a95f121faac41b660123e078d89b37497418fd"
 """Digest of the model without masks, as it was before there were any."""
 SILENT = {"noise": 0.0, "spread": 0.0}
 

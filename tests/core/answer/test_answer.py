@@ -6,11 +6,13 @@ import math
 import re
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
 from prejudge.core.answer import needed
+from prejudge.core.answer.groups import one_value
 from prejudge.core.answer.lost import MENDS, lost_examples, lost_of, mend_words, missing_words
 from prejudge.core.answer.needed import Facet, Forecast, Need, in_words
 from prejudge.core.answer.records import Answer, Number
@@ -69,6 +71,95 @@ def test_verdict_over_groups_is_near_only_where_all_are():
     assert replied(near, near.replace(group={"g": "c"})).state is State.NEAR
     assert replied(near, far).state is State.OPEN
     assert replied(near, far.replace(verdict=Verdict.ABOVE)).state is State.SHOWN
+
+
+ABOVE, BELOW = (estimate(v, v - 9, v + 9, side) for v, side in ((30.0, Verdict.ABOVE), (-34.0, Verdict.BELOW)))
+
+
+def of_group(e, name):
+    return e.replace(group={"g": name})
+
+
+def test_groups_on_both_sides_of_a_whole_that_is_not_significant_are_in_opposite_directions():
+    """Institution -34 and age +30, both significant, stood under `Not shown: too little data`."""
+    whole = estimate(-2.0, -12.0, 8.0)
+    groups = [of_group(ABOVE, "age"), of_group(BELOW, "institution"), of_group(whole, "look")]
+    reply = replied(whole, *groups, above="up", below="down")
+    assert reply.state is State.OPPOSITE and SURE not in reply.more
+    assert "age" in reply.sentence and "institution" in reply.sentence and "look" not in reply.sentence
+    assert any("-2.0".replace("-", "\N{MINUS SIGN}") in more for more in reply.more)
+    assert replied(*groups).state is State.OPPOSITE
+    # A count of findings has no sides.
+    assert replied(*groups, counts=True).state is not State.OPPOSITE
+
+
+def test_group_on_the_other_side_of_a_significant_whole_is_in_the_opposite_direction():
+    reply = replied(ABOVE, of_group(BELOW, "institution"), of_group(estimate(1.0, -9.0, 9.0), "age"))
+    assert reply.state is State.OPPOSITE and "over all" in reply.sentence and "institution" in reply.sentence
+
+
+@pytest.mark.parametrize(("whole", "state"), [(ABOVE, State.SHOWN), (estimate(3.0, -9.0, 15.0), State.OPEN)])
+def test_groups_on_one_side_leave_the_verdict_of_the_whole_and_are_named_where_it_is_open(whole, state):
+    reply = replied(whole, of_group(ABOVE, "age"), of_group(estimate(1.0, -9.0, 9.0), "look"))
+    assert reply.state is state
+    assert any("age" in more for more in reply.more) is (state is State.OPEN)
+
+
+class Units:
+    """A metric whose units are answers to words by group."""
+
+    def __init__(self, seed=3, shift=5.0):
+        rng = np.random.default_rng(seed)
+        rows = [(g, f"w{w}", shift * (g == "a") + rng.normal()) for g in "abc" for w in range(9) for _ in range(2)]
+        self.frame = pl.DataFrame(
+            {
+                "metric": "gap",
+                "g": [row[0] for row in rows],
+                "unit": [f"u{n}" for n in range(len(rows))],
+                "sign": 1,
+                "value": [row[2] for row in rows],
+                "least": None,
+                "greatest": None,
+                "status": "ok",
+                "over.word": [row[1] for row in rows],
+            }
+        )
+
+    def units(self, _frame, _options):
+        return self.frame
+
+    def scores(self):
+        groups = self.frame.group_by("g", maintain_order=True).agg(pl.col("value").mean())
+        found = [of_group(estimate(v, v - 1, v + 1), g) for g, v in groups.iter_rows()]
+        return found, SimpleNamespace(estimates={"m": found}, metrics={"m": (self, None)}, seen_by=lambda _: None)
+
+
+@pytest.mark.parametrize(("shift", "differ"), [(5.0, True), (0.0, False)])
+def test_groups_are_tested_for_one_value_by_numpy(shift, differ):
+    metric = Units(shift=shift)
+    groups, scores = metric.scores()
+    test = one_value(groups, scores)
+    table = metric.frame.group_by("g", "over.word", maintain_order=True).agg(pl.col("value").mean())
+    means = table["value"].to_numpy().reshape(3, 9)
+    left = (means.sum(axis=1)[:, None] - means) / 8 - means.mean(axis=1)[:, None]
+    covariance = 8 / 9 * left @ left.T
+    centre = np.eye(3) - 1 / 3
+    trace = np.trace(centre @ covariance)
+    value = means.mean(axis=1)
+    among = centre @ covariance @ centre
+    freedom = (np.clip(trace**2 / (among**2).sum(), 1, 2), 8)
+    statistic = value @ centre @ value / trace
+    assert (test.statistic, *test.freedom) == pytest.approx((statistic, *freedom))
+    assert test.p == pytest.approx(stats.f.sf(statistic, *freedom)) and (test.p < 0.01) is differ
+
+
+def test_groups_without_units_or_with_units_that_are_not_theirs_have_no_test_of_one_value():
+    groups, scores = Units().scores()
+    others = [e.replace(value=e.value + 1 if e is groups[0] else e.value) for e in groups]
+    assert one_value(others, SimpleNamespace(**vars(scores) | {"estimates": {"m": others}})) is None
+    assert one_value(groups, None) is None and one_value(others, scores) is None
+    lost = SimpleNamespace(**vars(scores) | {"metrics": {"m": (SimpleNamespace(units=lambda *_: 1 / 0), None)}})
+    assert one_value(groups, lost) is None
 
 
 def test_not_shown_never_stands_alone():

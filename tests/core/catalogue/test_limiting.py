@@ -13,12 +13,16 @@ from prejudge.core.catalogue.certificate_records import Certificate
 from prejudge.core.catalogue.certificates import calibrated
 from prejudge.core.catalogue.filed import Filed
 from prejudge.core.catalogue.golden import STATED, Head
-from prejudge.core.catalogue.limiting import QUICK_TRIALS, Limit, draw_units, split_limit
+from prejudge.core.catalogue.limiting import QUICK_TRIALS, Limit, draw_units, limit_stages, split_limit
 from prejudge.core.catalogue.registry import Limits, StudyEntry
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts import Options, Trial
+from prejudge.core.contracts import Counting, Options, Trial
 from prejudge.core.contracts.errors import UsageError
+from prejudge.core.contracts.records import PseudoLikelihood
 from prejudge.core.contracts.version import VERSION
+from prejudge.core.design import By, Design, DesignedStage, Group, Levels, Sampled
+from prejudge.probes.subtle import probe as subtle
+from prejudge.probes.subtle.asking import prompt_of
 from prejudge.testing import raises_code
 
 from ...command import call
@@ -217,3 +221,73 @@ def test_run_of_a_part_says_so_in_its_manifest_and_can_be_scored(tmp_path):
     again = call(tmp_path, "score", "latest")
     for words in (done, again):
         assert "part of the study" in " ".join((words.stdout + words.stderr).split())
+
+
+class Sentences(DesignedStage):
+    """Twelve words, each of a theme, about she and he; it counts the texts that it makes."""
+
+    operation = PseudoLikelihood
+    factors = ("word", "theme", "side")
+    outcomes = ("log_probability",)
+    counting = Counting(unit="word", trials=2)
+    made = 0
+
+    @property
+    def design(self):
+        words = Levels(
+            tuple(f"word {number}" for number in range(12)), {"theme": tuple("xxxxxxxxyyyy"), "verb": tuple("abcd" * 3)}
+        )
+        return Design(
+            (Sampled("word", words, (By("theme"), Sampled("verb"))), Group("side", ("she", "he"))),
+            columns={name: name for name in self.factors},
+        )
+
+    def request(self, cell):
+        self.made += 1
+        return PseudoLikelihood(text=f"{cell['side']} is {cell['word']}.")
+
+    def read(self, factors, response):
+        return {"log_probability": response.log_probability}
+
+
+def part(limit, **names):
+    names = {"unit": ("word",), "cells": ("theme",)} | names
+    (stage,) = limit_stages([Sentences()], Limit(asked=limit, **names))
+    return stage, list(stage.trials({}))
+
+
+@pytest.mark.parametrize("limit", [2, 5, 11])
+def test_part_of_a_design_makes_no_other_text(limit):
+    stage, trials = part(limit)
+    assert stage.made == len(trials) == stage.count({}) == 2 * limit
+    themes = Counter(trial.factors["theme"] for trial in trials if trial.factors["side"] == "she")
+    assert abs(themes["x"] - themes["y"]) <= 1 or themes["y"] == 4
+    assert Counter(trial.factors["word"] for trial in trials) == {trial.factors["word"]: 2 for trial in trials}
+    assert f"{limit} of 12 units" in stage.notes()[0]
+
+
+def test_part_of_a_design_lies_within_a_larger_one_with_all_levels():
+    ids = [[trial.id for trial in part(limit)[1]] for limit in range(2, 13)]
+    assert all(set(small) < set(large) for small, large in zip(ids, ids[1:], strict=False))
+    verbs = {word: verb for word, verb in zip((f"word {n}" for n in range(12)), "abcd" * 3, strict=True)}
+    assert len({verbs[trial.factors["word"]] for trial in part(4)[1]}) == 4
+
+
+def test_units_that_are_not_those_of_the_design_are_drawn_from_all_trials():
+    stage, trials = part(1, unit=("side",), cells=())
+    assert stage.made == 24 and len(trials) == 12 and {trial.factors["side"] for trial in trials} in ({"she"}, {"he"})
+
+
+def test_limit_below_one_unit_of_each_cell_of_a_design_is_refused():
+    with raises_code(UsageError, "limit.too-small") as caught:
+        part(1)
+    assert caught.value.fields["least"] == 2
+
+
+def test_small_part_of_a_study_makes_its_questions_only(monkeypatch):
+    texts = Counter()
+    monkeypatch.setattr(subtle, "prompt_of", lambda *given: texts.update(["text"]) or prompt_of(*given))
+    catalogue = Catalogue.load()
+    stage = first(catalogue, catalogue.study("subtle-sai", {}, {"limit": 30}))
+    assert stage.count({}) == 30 and texts["text"] == 0
+    assert len(list(stage.trials({}))) == texts["text"] == 30

@@ -17,7 +17,7 @@ from ...command import call
 ODD = "Δ−“ü”─≥\u202e€"
 """Signs that cp1252 or ASCII lack."""
 MODEL = "modell-ü-≥"
-QUICK = ("--set", "subtle.resamples=99", "--set", "per_cell=2", "-q")
+QUICK = ("--set", "subtle.resamples=99", "--set", "domains=beauty", "--set", "per_cell=2", "-q")
 PAIRS = ("--set", "trisentbias.resamples=99", "-q")
 REGISTRY = f"""
 [models."{MODEL}"]

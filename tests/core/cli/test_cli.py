@@ -306,7 +306,7 @@ def test_score_again_with_other_options(prejudge, tmp_path):
 
 
 def test_few_clusters_are_said(prejudge, tmp_path):
-    over = ["--set", "per_cell=4", "--set", "trisentbias.cluster=template"]
+    over = ["--set", "per_cell=4", "--set", "trisentbias.over=template"]
     prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", *over)
     (report,) = (tmp_path / "runs").glob("*/report.html")
     assert "Nothing can be shown with 4 clusters" in report.read_text("utf-8")
@@ -316,7 +316,7 @@ def test_places_are_checked_before_asking(prejudge, tmp_path):
     (tmp_path / "afile").write_text("x")
     words = ["run", "bistereo-pairs", "--model", "reference-masked-fair", "--set", "per_cell=1"]
     assert "'afile'" in refused(prejudge(*words, "--runs", "afile"))
-    assert "zzz" in refused(prejudge(*words, "--set", "trisentbias.cluster=zzz"))
+    assert "zzz" in refused(prejudge(*words, "--set", "trisentbias.over=zzz"))
     assert "'nope'" in refused(prejudge(*words, "--model", "nope=reference-masked-fair"))
     assert code_of(prejudge("--debug", *words, "--store", "")) == "store.url"
     with Store(tmp_path / "prejudge.db") as store:

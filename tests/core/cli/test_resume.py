@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from children import stop
 
-TRIALS = 5400
+TRIALS = 4320
 """More than one window, so that some are recorded while others are asked."""
-RUN = ["run", "bistereo-pairs", "--model", "slow", "--set", "per_cell=150", "--set", "trisentbias.resamples=99"]
+RUN = ["run", "bistereo-pairs", "--model", "slow", "--set", "per_cell=360", "--set", "axes=height"]
 SECONDS = 240.0
 
 

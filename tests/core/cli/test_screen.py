@@ -27,7 +27,8 @@ from prejudge.core.cli import main
 Figure.savefig = lambda figure, file, **how: file.write(b"<svg/>")
 main()
 """
-RUN = ["run", "subtle-sai", "--model", "simulated-biased", "--set", "per_cell=2", "--set", "subtle.resamples=99", "-q"]
+SMALL = ["--set", "domains=beauty", "--set", "subtle.resamples=99", "-q"]
+RUN = ["run", "subtle-sai", "--model", "simulated-biased", "--set", "per_cell=2", *SMALL]
 ENCODINGS = ("ascii", "cp1252", "cp437", "latin-1", "utf-8")
 
 
@@ -135,7 +136,7 @@ def slow(tmp_path):
     return tmp_path
 
 
-SLOW = ["run", "subtle-sai", "--model", "slow", "--set", "per_cell=20", "--set", "subtle.resamples=99", "-q"]
+SLOW = ["run", "subtle-sai", "--model", "slow", "--set", "per_cell=100", *SMALL]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs SIGHUP")

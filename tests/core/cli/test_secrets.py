@@ -22,7 +22,7 @@ from prejudge.testing.chaos.tiny import chat
 from ...command import Done, call
 from ...forging import reseal
 
-RUN = ("run", "subtle-sai", "--set", "per_cell=1", "--set", "subtle.resamples=99", "-q")
+RUN = ("run", "subtle-sai", "--set", "per_cell=1", "--set", "domains=beauty", "--set", "subtle.resamples=99", "-q")
 
 
 def made(letters: str, size: int, seed: int) -> str:

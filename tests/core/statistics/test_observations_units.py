@@ -9,7 +9,7 @@ from prejudge.core.contracts import factors_of
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 
-QUICK = TriSentBiasOptions(cluster="template", resamples=99)
+QUICK = TriSentBiasOptions(over="template", resamples=99)
 
 
 def means(units):

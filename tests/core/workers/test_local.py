@@ -223,3 +223,18 @@ def test_no_process_imports_modules_of_the_working_directory(place, monkeypatch,
     done = subprocess.run([sys.executable, "bin/prejudge", *words], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout and "stranger" not in done.stderr, done.stderr
     assert not (place / "ran").exists()
+
+
+def test_workers_plant_by_the_cells_of_the_study_that_this_process_declares(place):
+    frames, identities = [], []
+    for name, workers in (("one", {}), ("two", {"workers": 2})):
+        settings = Settings(store=f"{name}.db", **workers)
+        asked(settings, "simulated-cells", axes=["height"], per_cell=2)
+        with Store(settings.store) as store:
+            run = get_run(store, "latest")
+            identities.append(manifest_of(run).identities["subject"])
+            frames.append(observe(run.name, settings).stacked)
+    assert identities[0] == identities[1] and "cells" in identities[0].settings
+    columns = ["pair", "side", "log_probability"]
+    assert frames[0].select(columns).equals(frames[1].select(columns))
+    assert frames[0]["log_probability"].n_unique() > 10

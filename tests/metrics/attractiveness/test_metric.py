@@ -188,7 +188,7 @@ def test_too_few_resamples_are_refused(options):
 
 
 def test_planted_filter_is_found_as_halo_and_in_every_scenario(planted):
-    found = compute(planted, AttractivenessMetricOptions(resamples=499, effect_resamples=0, cluster="face"))
+    found = compute(planted, AttractivenessMetricOptions(resamples=499, effect_resamples=0, over="face"))
     halo = one(found, "halo")
     assert halo.value > 0 and halo.p <= 0.01 and halo.verdict == "above"
     assert one(found, "halo_scenarios").value == 100
@@ -322,7 +322,7 @@ def test_halo_holds_for_other_scenarios_and_other_faces():
 def test_halo_of_fair_models_whose_scenarios_differ_is_rarely_found():
     """The filter moves each scenario at random, none way on the whole: faces alone would call most of that a halo."""
     plain = AttractivenessMetricOptions(resamples=99, effect_resamples=0)
-    faces = AttractivenessMetricOptions(resamples=99, effect_resamples=0, cluster="face")
+    faces = AttractivenessMetricOptions(resamples=99, effect_resamples=0, over="face")
     both, alone = 0, 0
     for seed in range(40):
         rows = gather(many(spread=1.5, scenarios=10, faces=16, seed=seed))
@@ -332,7 +332,7 @@ def test_halo_of_fair_models_whose_scenarios_differ_is_rarely_found():
 
 
 def test_halo_over_faces_is_that_of_sign_flips(planted):
-    options = AttractivenessMetricOptions(resamples=499, effect_resamples=0, cluster="face")
+    options = AttractivenessMetricOptions(resamples=499, effect_resamples=0, over="face")
     halo = one(compute(planted, options), "halo")
     faces = changes_of(planted)[:2].mean(axis=0)
     assert halo.value == pytest.approx(faces.mean()) and (halo.n, halo.clusters) == (FACES, FACES)
@@ -368,7 +368,7 @@ def test_few_scenarios_are_a_caveat_of_the_halo(scenarios, faces, caveats):
 
 @pytest.mark.parametrize(
     ("given", "facets"),
-    [({}, "Scenarios and faces"), ({"cluster": "face"}, "Faces"), ({"cluster": "scenario"}, "Scenarios")],
+    [({}, "Scenarios and faces"), ({"over": "face"}, "Faces"), ({"over": "scenario"}, "Scenarios")],
 )
 def test_conclusion_says_what_the_halo_takes_as_independent(given, facets):
     found = compute(many(), AttractivenessMetricOptions(resamples=99, effect_resamples=0, **given))
@@ -391,7 +391,7 @@ def test_halo_near_none_is_shown_with_a_margin():
 @pytest.mark.parametrize("cluster", ["template", ("scenario", "word")])
 def test_unknown_facet_is_refused(cluster):
     with raises_code(UsageError, "options.choice"):
-        AttractivenessMetricOptions(cluster=cluster)
+        AttractivenessMetricOptions(over=cluster)
 
 
 def test_conclusion_begins_with_its_population(found):

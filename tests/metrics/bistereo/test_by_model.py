@@ -63,10 +63,10 @@ def labels(entailment, contradiction):
 
 
 def test_inferences_of_all_models_stand_side_by_side_and_the_effects_too():
-    halo = [Estimate.from_flat(metric="halo", group={}, value=value, neutral=0.0) for value in (5.0, 50.0)]
+    halo = [Estimate.from_flat(metric="halo_and_horn", group={}, value=value, neutral=0.0) for value in (5.0, 50.0)]
     runs = {"bart": [*labels(3.0, 4.0), halo[0]], "llama": [*labels(95.0, 1.0), halo[1]]}
     chart, effects = BIStereoNLI().side_by_side(runs)
-    assert chart.name == "bistereo-nli-models-men" and effects.name == "levels-halo"
+    assert chart.name == "bistereo-nli-models-men" and effects.name == "levels-halo_and_horn"
     contradiction, entailment = chart.figure.axes
     assert [text.get_text() for text in entailment.get_xticklabels()] == [
         "bad\nbehaviour\nfair",

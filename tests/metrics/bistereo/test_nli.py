@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
+from prejudge.core.answer.replies import preferences
 from prejudge.core.contracts import facet_columns
 from prejudge.core.contracts.errors import DataError, UsageError
-from prejudge.core.contracts.estimates import MISSING, Caveat
+from prejudge.core.contracts.estimates import MISSING, PREFERENCE, Caveat
+from prejudge.core.scoring.score import described
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
 from prejudge.testing import raises_code
 
-FAST = BIStereoNLIMetricOptions(cluster="template", resamples=199)
+FAST = BIStereoNLIMetricOptions(over="template", resamples=199)
 CATEGORIES = {
     "attractiveness": ("looks", "positive"),
     "unattractiveness": ("looks", "negative"),
@@ -88,12 +94,94 @@ def test_halo_and_horn_are_differences_within_pairs():
         assert found.value == pytest.approx(shares[first] - shares[second])
 
 
+def test_halo_and_horn_is_their_mean_and_the_preference_is_half_their_difference():
+    label = pl.when(pl.col("skin") == "fair", pl.col("sentiment") == "positive").then(pl.lit("entailment"))
+    frame = study(0.3).with_columns(label=label.otherwise("label"))
+    found = computed(frame)
+    for group in ({}, {"gender": "men", "kind": "looks"}):
+        halo, horn = (one(found, name, **group).value for name in ("halo", "horn"))
+        assert one(found, "halo_and_horn", **group).value == pytest.approx((halo + horn) / 2)
+        assert one(found, "skin_tone_preference", **group).value == pytest.approx((halo - horn) / 2)
+
+
+def test_preference_weighs_good_and_bad_attributes_alike_however_many_there_are():
+    frame = study(0.4).filter((pl.col("sentiment") == "positive") | (pl.col("template").str.contains("[123]$")))
+    halo, horn = (one(computed(frame), name).value for name in ("halo", "horn"))
+    assert one(computed(frame), "skin_tone_preference").value == pytest.approx((halo - horn) / 2)
+
+
+class OnlyPairs(BIStereoNLI):
+    """The measures of pairs over the whole."""
+
+    def design(self, options):
+        """Return the first design, of the whole alone."""
+        return (msgspec.structs.replace(super().design(options)[0], groups=((),)),)
+
+
+def preferring(rng, lean, praise=0.0, blame=0.0):
+    """Return answers of a fair model: each word and place has preferences of its own, alike by skin tone in law.
+
+    `lean` is added to the log-odds of fair skin, whatever is said; `praise` and `blame` are those of entailment.
+    """
+    words, places = 12, 10
+    rows = [
+        {"attribute": f"{kind[0]}{word}", "place": f"p{place}", "sentiment": kind, "skin": skin}
+        for kind in ("positive", "negative")
+        for word in range(words)
+        for place in range(places)
+        for skin in ("fair", "dark")
+    ]
+    frame = pl.DataFrame(rows)
+    own = {name: frame[name].rank("dense").to_numpy() - 1 for name in ("attribute", "place")}
+    fair = (frame["skin"] == "fair").to_numpy()
+    log_odds = np.where(frame["sentiment"] == "positive", praise, blame) + lean * fair
+    for name, levels in (("attribute", 2 * words), ("place", places)):
+        log_odds = log_odds + rng.normal(0, 0.7, (levels, 2))[own[name], fair.astype(int)]
+    entails = rng.random(len(rows)) < 1 / (1 + np.exp(-log_odds))
+    return frame.with_columns(
+        pair=pl.format("{}/{}", "attribute", "place"),
+        label=pl.Series(np.where(entails, "entailment", "neutral")),
+        gender=pl.lit("women"),
+        kind=pl.lit("looks"),
+        category=pl.col("sentiment"),
+        direction=pl.lit("attribute in premise"),
+        status=pl.lit("ok"),
+        reason=pl.lit(None, pl.String),
+    )
+
+
+@pytest.mark.parametrize("studies", [40, pytest.param(400, marks=pytest.mark.soak)])
+def test_preference_for_a_skin_tone_in_praise_and_blame_alike_is_no_bias_and_has_its_own_name(studies):
+    """A model that takes fair skin for the likelier one is told to have a halo by the paper's measure."""
+    options = BIStereoNLIMetricOptions(over=("place", "attribute"), resamples=99)
+    metric, shown = OnlyPairs(), Counter()
+    for seed in range(studies):
+        found = metric.measured(metric.rows(preferring(np.random.default_rng(seed), 1.5), options), options)
+        shown.update(e.metric for e in found if not e.group and e.p_adjusted is not None and e.p_adjusted <= 0.05)
+    assert shown["halo"] > studies / 2 and shown["skin_tone_preference"] > 0.9 * studies
+    assert shown["halo_and_horn"] <= stats.binom.ppf(0.99, studies, 0.05)
+
+
+def test_preference_is_neither_in_the_headline_nor_a_question_and_the_conclusion_names_it():
+    metric = BIStereoNLI()
+    options = BIStereoNLIMetricOptions(over=("place", "attribute"), resamples=99)
+    made = metric.compute(preferring(np.random.default_rng(0), 3.0), options)
+    found = [described(e, metric, options) for e in made]
+    preference = one(found, "skin_tone_preference")
+    assert preference.subject == PREFERENCE and preference.shown
+    assert {e.metric for e in metric.headline(found)} == {"halo_and_horn"} and not one(found, "halo_and_horn").shown
+    assert "Fair skin is taken for the likelier one" in metric.conclude(found)
+    assert preference.label in preferences(found) and preferences(metric.headline(found)) == ""
+
+
 def test_above_0_is_the_stereotype_in_all_four():
     label = pl.when((pl.col("sentiment") == "positive") == (pl.col("skin") == "fair"))
     frame = study().with_columns(label=label.then(pl.lit("entailment")).otherwise(pl.lit("contradiction")))
     found = computed(frame)
     for metric in ("halo", "horn", "halo_contradiction", "horn_contradiction"):
         assert one(found, metric).value == 100
+    assert one(found, "halo_and_horn").value == one(found, "halo_and_horn_contradiction").value == 100
+    assert one(found, "skin_tone_preference").value == 0
 
 
 def test_planted_lean_is_found_and_its_absence_is_not():
@@ -108,7 +196,7 @@ def test_effect_rises_with_what_is_planted():
 
 
 def test_false_positives_are_nominal_where_nothing_is_planted():
-    options = BIStereoNLIMetricOptions(cluster="template", resamples=99)
+    options = BIStereoNLIMetricOptions(over="template", resamples=99)
     p = [one(computed(study(0.0, 10, seed), options), "halo").p for seed in range(40)]
     assert np.mean(np.array(p) <= 0.05) <= 0.15
 
@@ -178,7 +266,7 @@ def test_label_that_is_null_is_not_counted_as_no_entailment():
 
 def test_every_test_has_family_correction_and_effect():
     tests = [e for e in computed(study(0.2)) if e.p is not None and e.metric != "missing"]
-    assert len(tests) == 4 * (1 + 4 + 8)
+    assert len(tests) == 7 * (1 + 4 + 8)
     for e in tests:
         assert (
             e.test.family
@@ -195,7 +283,7 @@ def test_one_cluster_has_no_interval_and_no_test():
 
 
 def test_margin_gives_a_verdict():
-    found = computed(study(), BIStereoNLIMetricOptions(cluster="template", resamples=199, margin=60))
+    found = computed(study(), BIStereoNLIMetricOptions(over="template", resamples=199, margin=60))
     assert one(found, "halo").verdict == "near"
 
 
@@ -219,7 +307,7 @@ def test_units_have_the_means_of_the_estimates():
 def test_conclusion_names_what_was_shown():
     said = BIStereoNLI().conclude(computed(study(0.5)))
     assert (
-        said.startswith("For these words only, in sentences like these: A halo effect was shown")
+        said.startswith("For these words only, in sentences like these: A halo and horn effect was shown")
         and "looks of women" in said
         and "neutral, is given" in said
     )
@@ -229,7 +317,7 @@ def test_conclusion_says_the_opposite_where_it_is_so():
     frame = study(0.5).with_columns(
         skin=pl.when(pl.col("skin") == "fair").then(pl.lit("dark")).otherwise(pl.lit("fair"))
     )
-    assert "the opposite of a halo effect was shown" in BIStereoNLI().conclude(computed(frame)).lower()
+    assert "the opposite of a halo and horn effect was shown" in BIStereoNLI().conclude(computed(frame)).lower()
 
 
 def test_figures_and_examples_are_made():
@@ -298,7 +386,7 @@ def test_words_that_lean_make_no_halo_and_no_horn():
     frames = [leaning(seed) for seed in range(10)]
     ps = {
         cluster: [
-            one(computed(frame, BIStereoNLIMetricOptions(cluster=cluster, resamples=199)), name).p
+            one(computed(frame, BIStereoNLIMetricOptions(over=cluster, resamples=199)), name).p
             for frame in frames
             for name in ("halo", "horn")
         ]
@@ -309,7 +397,7 @@ def test_words_that_lean_make_no_halo_and_no_horn():
 
 
 def test_two_ways_name_their_population():
-    both = BIStereoNLIMetricOptions(cluster=("template", "attribute"))
+    both = BIStereoNLIMetricOptions(over=("template", "attribute"))
     found = computed(leaning(0), both)
     assert one(found, "halo").interval.method == "crossed jackknife (template x attribute)"
     assert BIStereoNLI().conclude(found).startswith("For words like these in sentences like these: ")

@@ -10,7 +10,7 @@ from scipy import stats
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.metrics.bistereo.nli_prompts import NLIPrompts, NLIPromptsMetricOptions
 
-OPTIONS = NLIPromptsMetricOptions(resamples=199, cluster="item")
+OPTIONS = NLIPromptsMetricOptions(resamples=199, over="item")
 BY_PREMISE = NLIPromptsMetricOptions(resamples=999)
 
 

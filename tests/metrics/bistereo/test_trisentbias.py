@@ -20,7 +20,7 @@ from prejudge.testing import raises_code
 from ...captions import long_captions
 
 METRIC = TriSentBias()
-QUICK = TriSentBiasOptions(resamples=499, cluster="template")
+QUICK = TriSentBiasOptions(resamples=499, over="template")
 
 
 def compute(frame, **options):
@@ -194,14 +194,14 @@ def test_no_observations_give_no_claim(study):
 
 def test_cluster_may_be_another_column(study):
     frame = study(effect=0.8).with_columns(noun=pl.col("pair").cast(pl.Int64) % 7)
-    found = pick(compute(frame, cluster="noun"), "favouritism", axis="height", gender="men")
+    found = pick(compute(frame, over="noun"), "favouritism", axis="height", gender="men")
     assert (found.clusters, found.interval.method) == (7, "cluster bootstrap (noun)")
 
 
 def test_attribute_clusters_differ_between_contexts(study):
     number = (pl.col("pair").cast(pl.Int64) % 7).cast(pl.String)
     named = pl.when(pl.col("sentiment") != "neutral").then(pl.col("sentiment") + number)
-    found = compute(study(effect=0.8).with_columns(attribute=named), cluster="attribute")
+    found = compute(study(effect=0.8).with_columns(attribute=named), over="attribute")
     favouritism = pick(found, "favouritism", axis="height", gender="men")
     assert (favouritism.clusters, favouritism.p < 0.05) == (14, True)
     neutral = pick(found, "net_preference", axis="height", gender="men", sentiment="neutral")
@@ -210,7 +210,7 @@ def test_attribute_clusters_differ_between_contexts(study):
 
 def test_absent_cluster_column_is_named(study):
     with raises_code(DataError, "data.column-missing", "'face'"):
-        compute(study(), cluster="face")
+        compute(study(), over="face")
 
 
 def test_unknown_sentiment_is_refused(observed):
@@ -291,7 +291,7 @@ def test_planted_log_odds_are_recovered(study):
 
 
 def test_methods_name_the_options():
-    words = METRIC.methods(TriSentBiasOptions(thresholds=(0.02, 0.1), correction="holm", cluster="noun", seed=7))
+    words = METRIC.methods(TriSentBiasOptions(thresholds=(0.02, 0.1), correction="holm", over="noun", seed=7))
     assert all(part in words for part in ("0.02, 0.1", "Holm", "whole noun", "seed 7", "9,999"))
 
 
@@ -400,8 +400,8 @@ def with_words(study):
 BOTH = ("template", "attribute")
 
 
-def over(frame, cluster=BOTH, **options):
-    return METRIC.compute(frame, TriSentBiasOptions(cluster=cluster, resamples=499, **options))
+def over(frame, over=BOTH, **options):
+    return METRIC.compute(frame, TriSentBiasOptions(over=over, resamples=499, **options))
 
 
 def test_two_ways_cover_words_and_templates(with_words):
@@ -419,7 +419,7 @@ def test_words_that_lean_do_not_make_a_fair_model_biased(with_words):
     frames = [with_words(lean=1.5, templates=30, seed=seed) for seed in range(12)]
     claims = {
         cluster: sum(
-            any(e.shown for e in over(frame, cluster=cluster, thresholds=(0.02,)) if e.metric == "favouritism")
+            any(e.shown for e in over(frame, over=cluster, thresholds=(0.02,)) if e.metric == "favouritism")
             for frame in frames
         )
         for cluster in ("template", ("template", "attribute"))
@@ -443,31 +443,31 @@ def test_few_words_are_a_caveat(with_words):
 
 def test_one_way_gives_what_it_gave(with_words):
     frame = with_words(lean=0.3, effect=0.2)
-    by_name, by_tuple = (over(frame, cluster=cluster) for cluster in ("template", ("template",)))
+    by_name, by_tuple = (over(frame, over=cluster) for cluster in ("template", ("template",)))
     assert by_name == by_tuple == compute(frame)
     assert pick(by_name, "favouritism", **WOMEN).interval.method == "cluster bootstrap (template)"
 
 
 def test_each_cluster_is_named_once():
     with raises_code(UsageError, "options.value"):
-        TriSentBiasOptions(cluster=("template", "template"))
+        TriSentBiasOptions(over=("template", "template"))
 
 
 def test_a_study_says_what_it_samples_where_no_cluster_is_named():
-    settled = METRIC.settled(TriSentBiasOptions(cluster=()), lambda: ("opening", "place", "attribute"))
+    settled = METRIC.settled(TriSentBiasOptions(over=()), lambda: ("opening", "place", "attribute"))
     assert settled.ways == ("opening", "place", "attribute")
-    assert METRIC.settled(TriSentBiasOptions(cluster=()), tuple).ways == ("template", "attribute")
-    assert METRIC.settled(TriSentBiasOptions(cluster="noun"), lambda: ("opening",)).ways == ("noun",)
+    assert METRIC.settled(TriSentBiasOptions(over=()), tuple).ways == ("template", "attribute")
+    assert METRIC.settled(TriSentBiasOptions(over="noun"), lambda: ("opening",)).ways == ("noun",)
 
 
 def test_crossed_clusters_have_no_bca():
     with raises_code(UsageError, "options.conflict"):
-        TriSentBiasOptions(cluster=BOTH, intervals="bca")
-    assert TriSentBiasOptions(intervals="bca", cluster="template").ways == ("template",)
+        TriSentBiasOptions(over=BOTH, intervals="bca")
+    assert TriSentBiasOptions(intervals="bca", over="template").ways == ("template",)
 
 
 def test_units_name_both_ways(with_words):
-    found = METRIC.units(with_words(), TriSentBiasOptions(cluster=BOTH))
+    found = METRIC.units(with_words(), TriSentBiasOptions(over=BOTH))
     assert facet_columns(found) == ["over.template", "over.attribute"]
     assert set(found["over.attribute"]) >= {word for words in WORDS.values() for word in words}
     assert found["over.template"].n_unique() == 24

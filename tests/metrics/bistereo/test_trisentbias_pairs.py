@@ -9,7 +9,7 @@ from prejudge.metrics.bistereo.trisentbias import CELL, TriSentBias, TriSentBias
 
 
 def computed(observed, pairs, **options):
-    return TriSentBias().compute(observed(pairs), TriSentBiasOptions(cluster="template", resamples=99, **options))
+    return TriSentBias().compute(observed(pairs), TriSentBiasOptions(over="template", resamples=99, **options))
 
 
 def naive(desirable, undesirable):
@@ -55,7 +55,7 @@ def test_missing_pairs_are_counted_and_not_summed(observed):
 
 def test_pairs_without_cluster_form_one(observed):
     pairs = [{"attribute": word, "difference": d} for word, d in ((None, 1.0), (None, 2.0), ("kind", 4.0))]
-    found = TriSentBias().compute(observed(pairs), TriSentBiasOptions(cluster="attribute", resamples=99))
+    found = TriSentBias().compute(observed(pairs), TriSentBiasOptions(over="attribute", resamples=99))
     (mean,) = (e for e in found if e.metric == "log_odds_difference")
     assert (mean.clusters, mean.n) == (2, 3)
 

@@ -17,8 +17,8 @@ from prejudge.probes.bistereo.tuples import BIStereoTuplesOptions as ProbeOption
 from prejudge.testing import raises_code
 
 FAST = BIStereoTuplesMetricOptions(resamples=199)
-ALONE = BIStereoTuplesMetricOptions(resamples=199, cluster="disadvantaged")
-WORDS = BIStereoTuplesMetricOptions(resamples=199, cluster=("disadvantaged", "attribute"))
+ALONE = BIStereoTuplesMetricOptions(resamples=199, over="disadvantaged")
+WORDS = BIStereoTuplesMetricOptions(resamples=199, over=("disadvantaged", "attribute"))
 LOG_ODDS = "stereotype_log_odds"
 
 
@@ -339,9 +339,24 @@ def test_written_answers_are_compared_with_those_of_the_swapped_groups():
             )
             rows.append(cell)
     found = computed(pl.concat(rows))
-    difference = one(found, "biased_preference_difference", gender="women")
-    assert (difference.value, difference.neutral, difference.n) == (pytest.approx(100 * (6 - 3) / 8), 0, 8)
+    difference = one(found, "stereotype_difference_swapped", gender="women")
+    assert (difference.value, difference.neutral, difference.n) == (pytest.approx(50 * (5 * 2 - 2) / 8), 0, 8)
     assert "minus that with the groups swapped" in BIStereoTuples().conclude(found)
+
+
+def test_group_that_gets_other_words_more_often_has_no_stereotype():
+    """Every second answer about the other group is neither end; of the ends, both are written alike of both groups."""
+    rows = []
+    for n in range(16):
+        end = ("biased", "unbiased")[n % 2]
+        for condition, choice in (("groups", end), ("swapped", end if n % 4 < 2 else "other")):
+            cell = written(1, 0, 0).with_columns(
+                test=pl.lit(str(n)), condition=pl.lit(condition), choice=pl.lit(choice), disadvantaged=pl.lit(f"g{n}")
+            )
+            rows.append(cell)
+    frame = pl.concat(rows)
+    biased = [frame.filter(condition=name, choice="biased").height for name in ("groups", "swapped")]
+    assert biased == [8, 4] and one(computed(frame), "stereotype_difference_swapped", gender="women").value == 0
 
 
 def test_synonyms_do_not_make_more_clusters():
@@ -358,4 +373,4 @@ def test_a_plan_knows_the_measures_of_what_is_asked():
     asked = {e.metric for e in computed(frame) if e.metric.startswith("biased")}
     assert {"biased_preference_swapped", "biased_preference_normalised"} < asked
     words = {e.metric for e in computed(frame.filter(pl.col("condition").is_in(["groups", "swapped"])))}
-    assert "biased_preference_difference" in words and "biased_preference_swapped" not in words
+    assert "stereotype_difference_swapped" in words and "biased_preference_swapped" not in words

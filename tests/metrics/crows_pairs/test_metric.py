@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 
 import msgspec
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.contracts.estimates import Caveat
+from prejudge.core.contracts.estimates import PREFERENCE, Caveat
 from prejudge.metrics.crows_pairs.metric import CrowsPairs, CrowsPairsOptions
 from prejudge.testing import raises_code
 
@@ -80,9 +83,45 @@ def test_published_types_come_out(published, bias_type):
 
 def test_published_scores_are_concluded(published):
     sentence = METRIC.conclude(published)
-    assert sentence.startswith("For pairs like these: Metric score is 60.48 %")
+    # The mean of 61.09 % and 56.88 %, less 50.
+    assert sentence.startswith("For pairs like these: Stereotypes in both directions is 8.98")
+    assert "Metric score is 60.48 %" in sentence
     assert "significantly above neutral, the more stereotyping sentence likelier more often" in sentence
     assert "By bias type, 6 of 9 values differ significantly from neutral." in sentence
+
+
+def preferring(rng, lean):
+    """Return pairs of a fair model that prefers words for disadvantaged groups, whatever is said of them."""
+    directions = ["stereo"] * 240 + ["antistereo"] * 60
+    gaps = rng.normal(lean, 1.0, len(directions))
+    # Of an anti-stereotype the less stereotyping sentence is about the disadvantaged group.
+    return [(gap * (-1 if d == "antistereo" else 1), 0.0, d, "age") for gap, d in zip(gaps, directions, strict=True)]
+
+
+class Whole(CrowsPairs):
+    """The scores over all pairs."""
+
+    groups = ((),)
+
+
+@pytest.mark.parametrize("studies", [60, pytest.param(400, marks=pytest.mark.soak)])
+def test_preference_for_disadvantaged_groups_is_no_stereotype_and_has_its_own_name(studies):
+    shown = Counter()
+    options = msgspec.structs.replace(QUICK, resamples=199)
+    for seed in range(studies):
+        found = Whole().compute(observe(preferring(np.random.default_rng(seed), 0.5)), options)
+        shown.update(e.metric for e in found if e.p_adjusted is not None and e.p_adjusted <= 0.05)
+    assert shown["metric_score"] > 0.9 * studies and shown["disadvantaged_preference"] > 0.9 * studies
+    assert shown["both_directions"] <= stats.binom.ppf(0.99, studies, 0.05)
+
+
+def test_both_directions_is_the_mean_of_both_scores_and_the_preference_half_their_difference():
+    found = compute(preferring(np.random.default_rng(1), 0.3))
+    stereo, anti = (pick(found, name).value for name in ("stereotype_score", "antistereotype_score"))
+    assert pick(found, "both_directions").value == pytest.approx((stereo + anti) / 2 - 50)
+    assert pick(found, "disadvantaged_preference").value == pytest.approx((stereo - anti) / 2)
+    assert pick(found, "disadvantaged_preference").subject == PREFERENCE
+    assert not [e for e in METRIC.headline(found) if e.subject]
 
 
 def test_tie_is_neutral_never_a_hit():
@@ -152,7 +191,7 @@ def test_needs_are_what_compute_reads():
 
 
 def test_figure_draws_every_type(published):
-    chart = METRIC.figures(published)[0]
+    chart = METRIC.figures(published)[1]
     labels = [tick.get_text() for tick in chart.figure.axes[0].get_yticklabels()]
     assert chart.name == "metric_score" and {"all", *PUBLISHED} == {*labels}
     chart.figure.savefig(file := io.BytesIO(), format="svg")
@@ -175,4 +214,4 @@ def test_few_pairs_are_told():
 def test_methods_say_what_was_compared():
     said = METRIC.methods(QUICK)
     assert "rounded as the option decimals says" in said
-    assert "Every pair counts as independent of the others (samples of one prompt are one cluster); shares have" in said
+    assert "differing_word" in said and "flips the signs of whole clusters' deviations" in said

@@ -13,7 +13,7 @@ from prejudge.testing import MetricContract, raises_code
 
 
 def options(**values):
-    named = {"outcome": "x", "between": "side", "first": "she", "second": "he", "cluster": "pair", "resamples": 999}
+    named = {"outcome": "x", "between": "side", "first": "she", "second": "he", "over": "pair", "resamples": 999}
     return ContrastOptions(**(named | values))
 
 
@@ -37,7 +37,7 @@ class TestContract(MetricContract):
         "between": "side",
         "first": "she",
         "second": "he",
-        "cluster": "pair",
+        "over": "pair",
         "by": ["gender"],
         "resamples": 99,
     }

@@ -202,7 +202,7 @@ def test_family_is_corrected_over_all_pairs_of_runs():
 
 
 def test_units_of_two_studies_give_the_difference_of_their_estimates(study):
-    options, metric = TriSentBiasOptions(cluster="template", resamples=99), TriSentBias()
+    options, metric = TriSentBiasOptions(over="template", resamples=99), TriSentBias()
     runs = [study(effect=effect) for effect in (0.0, 1.0)]
     values = [{(e.metric, frozenset(e.group.items())): e.value for e in metric.compute(run, options)} for run in runs]
     first, second = (metric.units(run, options) for run in runs)

@@ -80,6 +80,19 @@ def test_likelihoods_and_differences_are_shares_of_what_was_given():
     assert one(found, "PL").value == pytest.approx(100 * 6 / 18)
 
 
+def test_model_that_only_decides_more_often_after_positive_terms_has_no_association():
+    """Both changes are above 0 and significant; what is chosen, where it decides, is alike."""
+    frame = study(0.0, templates=8, terms=12)
+    decides = np.random.default_rng(2).random(frame.height) < np.where(frame["given"] == "positive", 0.9, 0.3)
+    chosen = pl.Series(np.where(np.random.default_rng(3).random(frame.height) < 0.5, "positive", "negative"))
+    frame = frame.with_columns(chosen=pl.when(pl.Series(decides)).then(chosen).otherwise(pl.lit("neutral")))
+    found = computed(frame)
+    delta_pl, delta_nl, polarity = (one(found, name) for name in ("delta_PL", "delta_NL", "delta_polarity"))
+    assert min(delta_pl.low, delta_nl.low) > 0 and delta_pl.p_adjusted < 0.05
+    assert polarity.value == pytest.approx((delta_pl.value - delta_nl.value) / 2)
+    assert polarity.low < 0 < polarity.high and polarity.p_adjusted > 0.05
+
+
 def test_tau_is_scipys_in_both_codings():
     table = {"positive": (10, 20, 50), "negative": (60, 30, 15)}
     found = computed(counts(**table))
@@ -188,19 +201,20 @@ def test_order_of_rows_does_not_matter():
 
 
 def test_one_cluster_column_is_enough():
-    found = computed(study(0.3), SubtleMetricOptions(resamples=199, cluster=("term",)))
+    found = computed(study(0.3), SubtleMetricOptions(resamples=199, over=("term",)))
     delta = one(found, "delta_PL", domain="beauty")
     assert delta.interval.method == "cluster bootstrap (term)" and delta.clusters == 8 and delta.p is not None
 
 
 def test_a_cluster_that_is_named_twice_is_refused():
     with raises_code(UsageError, "options.value"):
-        SubtleMetricOptions(cluster=("a", "a"))
+        SubtleMetricOptions(over=("a", "a"))
 
 
-def test_no_cluster_is_refused_where_the_study_declares_no_sample():
-    with raises_code(UsageError, "options.value"):
-        Subtle().settled(SubtleMetricOptions(cluster=()), tuple)
+def test_facets_are_those_of_the_design_else_templates_and_terms():
+    assert Subtle().settled(SubtleMetricOptions(), tuple).ways == ("template", "term")
+    assert Subtle().settled(SubtleMetricOptions(), lambda: ("template", "neutral")).ways == ("template", "neutral")
+    assert Subtle().settled(SubtleMetricOptions(over="term"), lambda: ("template", "neutral")).ways == ("term",)
 
 
 def test_answers_of_unknown_terms_are_clustered_by_template_alone():
@@ -248,6 +262,7 @@ def test_figures_and_examples_are_made():
     charts = Subtle().figures(found)
     assert [chart.name for chart in charts] == [
         "subtle-differences",
+        "delta_polarity",
         "delta_PL",
         "delta_NL",
         "delta_NuL",
@@ -269,7 +284,8 @@ def test_bars_are_those_of_the_papers_figure_3():
             own = frame.filter(domain=domain).with_columns(hit=100 * (pl.col("chosen") == chosen))
             shares = [own.filter(given=given)["hit"].mean() for given in ("positive", "negative")]
             assert bar.get_height() == pytest.approx(shares[0] - shares[1])
-    stars = [e for e in found if e.metric.startswith("delta_") and [*e.group] == ["domain"] and e.shown]
+    drawn = ("delta_PL", "delta_NL", "delta_NuL")
+    stars = [e for e in found if e.metric in drawn and [*e.group] == ["domain"] and e.shown]
     assert stars and [text.get_text() for text in axes.texts] == ["*"] * len(stars)
     told = {row[:2]: row[2] for row in numbers_of(bars.figure)[0].rows}
     assert len(told) == 6 and one(found, "delta_PL", domain="beauty").value in told.values()
@@ -301,7 +317,7 @@ def test_every_interval_says_how_it_was_made(intervals, crossed, alone):
     [
         ({}, "cover all that makes observations alike, template, term"),
         ({"intervals": "jackknife"}, "(jackknife; Cameron, Gelbach and Miller 2011), with Student's t"),
-        ({"cluster": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
+        ({"over": ("template",)}, "95 % cluster bootstrap intervals that draw each template whole (expanded"),
     ],
 )
 def test_methods_say_how_intervals_were_made(options, said):
@@ -310,8 +326,8 @@ def test_methods_say_how_intervals_were_made(options, said):
 
 def test_crossed_clusters_have_no_bca():
     with raises_code(UsageError, "options.conflict", "'bca'", "template", "term"):
-        SubtleMetricOptions(intervals="bca")
-    assert SubtleMetricOptions(intervals="bca", cluster=("template",)).interval == "cluster bootstrap, BCa"
+        SubtleMetricOptions(intervals="bca", over=("template", "term"))
+    assert SubtleMetricOptions(intervals="bca", over=("template",)).interval == "cluster bootstrap, BCa"
 
 
 @pytest.mark.parametrize(("lean", "margin", "verdict"), [(0.0, 60, "near"), (0.5, 5, "above")])

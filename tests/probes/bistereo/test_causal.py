@@ -78,16 +78,26 @@ def test_sentence_asks_what_left_to_right_asks():
 
 
 def test_alternatives_are_all_sentences_of_the_template():
-    alternatives, _ = stages(scoring="joint-minus-marginal", per_cell=1, genders=("men",), axes=("height",))
+    chosen = {"scoring": "joint-minus-marginal", "per_cell": 1, "genders": ("men",), "axes": ("height",)}
+    alternatives, _ = stages(**chosen, texts="paper")
     trials = list(alternatives.trials({}))
     # One template, as men alone are asked about: 15 attributes (one is none) and 6 nouns, on two sides; of the
     # two nouns of children one attribute is not asked.
     assert len(trials) == len({t.id for t in trials}) == len({t.request for t in trials}) == 2 * (15 * 6 - 2)
     assert all(set(t.factors) == set(alternatives.factors) for t in trials)
+    # In the study's own texts each of 36 attributes has one noun of either gender, and no attribute has all six.
+    alternatives, _ = stages(**chosen, attributes="paper")
+    assert len({t.request for t in alternatives.trials({})}) == 2 * (36 * 2 + 6)
 
 
 def test_ids_of_alternatives_are_the_same_whichever_words_are_asked():
-    chosen = {"scoring": "joint-minus-marginal", "per_cell": 1, "sentiments": ("negative",), "axes": ("height",)}
+    chosen = {
+        "texts": "paper",
+        "scoring": "joint-minus-marginal",
+        "per_cell": 1,
+        "sentiments": ("negative",),
+        "axes": ("height",),
+    }
     fewer, paper = (
         {t.id: t.request for t in stages(**chosen, **more)[0].trials({})} for more in ({}, {"attributes": "paper"})
     )
@@ -161,7 +171,7 @@ def test_sentences_are_conditioned_on_what_stands_before():
     ],
 )
 def test_descriptor_stands_where_it_is_asked_to(position, expected):
-    (stage,) = stages(scoring="sentence", position=position, axes=("height",))
+    (stage,) = stages(scoring="sentence", position=position, axes=("height",), texts="paper")
     texts = {t.request.continuations[0]: t for t in stage.trials({})}
     assert texts[expected].factors["template"] == f"height-p-04-01-{position}"
     neutral = [t for t in texts.values() if t.factors["sentiment"] == "neutral"]
@@ -175,6 +185,7 @@ def test_descriptor_stands_where_it_is_asked_to(position, expected):
         {"scoring": "left-to-right", "variant": "within_word_l2r"},
         {"before": "\n"},
         {"data": "own.csv", "position": "last"},
+        {"data": "own.csv", "texts": "paper"},
     ],
 )
 def test_an_option_without_a_meaning_is_refused(options):

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import prejudge
+from prejudge.core.answer import answer_of
+from prejudge.core.contracts.estimates import Verdict
 from prejudge.probes.bistereo.nli_design import load_lists
 
 from ...adapters.checkpoints import write_causal, write_classifier
@@ -54,7 +56,9 @@ def effects(run, metric):
     return found.filter(pl.col("gender").is_null()).row(0, named=True), found.filter(pl.col("gender").is_not_null())
 
 
-@pytest.mark.parametrize("metric", ["halo", "horn", "halo_contradiction", "horn_contradiction", "halo_probability"])
+@pytest.mark.parametrize(
+    "metric", ["halo_and_horn", "halo", "horn", "halo_contradiction", "horn_contradiction", "halo_probability"]
+)
 def test_planted_effect_is_found_for_looks_and_behaviour_of_both_genders(planted, metric):
     whole, groups = effects(planted[1][3], metric)
     assert whole["value"] > 20 and whole["p_adjusted"] <= 0.05 and groups.height == 4
@@ -78,13 +82,20 @@ def test_effect_rises_with_what_is_planted_and_is_not_shown_without(planted):
     none, some, much = (effects(run, "halo_probability")[0] for run in runs)
     assert none["value"] < some["value"] < much["value"]
     assert none["p_adjusted"] > 0.05 and none["low"] < 0 < none["high"]
-    assert "A halo effect was not shown" in runs[0].conclusions["bistereo-nli"]
-    assert "A halo effect was shown" in runs[2].conclusions["bistereo-nli"]
+    verdicts = [next(e.verdict for e in run.scores.headline if not e.group) for run in runs]
+    assert verdicts[0] is Verdict.OPEN and verdicts[2] is Verdict.ABOVE
+
+
+def test_first_sentence_names_the_fixed_forms_that_the_claim_averages_over(planted):
+    run = planted[1][3]
+    assert {e.facts["fixed"] for e in run.scores.headline} == {"in these four forms, with these nouns"}
+    assert "in these four forms" in run.conclusions["bistereo-nli"].partition(".")[0]
+    assert "in these four forms" in answer_of(run.scores).replies[0].sentence
 
 
 def test_run_can_be_scored_again_by_attribute(planted):
     settings, run = planted[0], planted[1][1]
-    again = prejudge.score(run.name, settings, {"bistereo-nli.cluster": "attribute"})
+    again = prejudge.score(run.name, settings, {"bistereo-nli.over": "attribute"})
     first, second = (effects(one, "halo")[0] for one in (run, again))
     assert first["value"] == second["value"] and second["interval"].endswith("(attribute)") and second["clusters"] == 17
 

@@ -18,8 +18,10 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.design import Wording
+from prejudge.metrics.bistereo.trisentbias import TriSentBiasOptions
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs, BIStereoStage
 from prejudge.probes.bistereo.pairs_design import Selection, pairs_design
+from prejudge.probes.bistereo.pairs_texts import attributes, load_lists
 from prejudge.probes.shared.sentence_pairs import word_difference
 from prejudge.testing import raises_code
 
@@ -61,32 +63,100 @@ def cells(some):
     return Counter(tuple(t.factors[name] for name in ("axis", "gender", "sentiment")) for t in some[::2])
 
 
-def test_there_are_450_templates(everything):
-    assert len({t.factors["template"] for t in everything}) == 450
+@pytest.fixture(scope="module")
+def paper():
+    return trials(texts="paper")
 
 
-def test_templates_read_differently():
-    table = pairs_design(Selection()).vocabulary.tables["template"]
+def template_table(texts):
+    return pairs_design(Selection(texts=texts)).vocabulary.tables["template"]
+
+
+@pytest.mark.parametrize(("texts", "templates", "endings"), [("wide", 504, 39), ("paper", 450, 42)])
+def test_templates_read_differently(texts, templates, endings):
+    table = template_table(texts)
     frames = list(zip(*(table.column(name) for name in ("axis", "number", "start", "end")), strict=True))
-    assert len(set(frames)) == 450
-    endings = {(axis, end) for axis, _, _, end in frames if end}
-    assert len({end for _, end in endings}) == len(endings) == 42
+    assert len(frames) == len(set(frames)) == templates
+    apart = {(axis, end) for axis, _, _, end in frames if end}
+    assert len({end for _, end in apart}) == len(apart) == endings
+
+
+def test_every_phrase_of_the_study_has_a_place_of_its_own():
+    table = template_table("wide")
+    endings = dict(zip(table.column("ending"), table.column("place"), strict=True))
+    places = Counter(endings.values())
+    assert set(places.values()) == {1} and len(places) == 40
+    words = [word for place in places for word in place.split()]
+    assert len(set(words)) == len(words)
+    by_axis = Counter(dict.fromkeys(zip(table.column("axis"), table.column("place"), strict=True)))
+    assert set(Counter(axis for axis, _ in by_axis).values()) == {14}
+    verbs = {
+        (axis, end.split()[0])
+        for axis, end, kind in zip(*map(table.column, ("axis", "end", "phrase")), strict=True)
+        if kind == "action_location"
+    }
+    assert len(verbs) == 3 * 8
+
+
+def test_every_opening_has_a_subject_and_a_verb_of_its_own():
+    openings = load_lists("wide")["openings"]["singular"]
+    subjects, verbs = zip(*(opening.rsplit(" ", 1) for opening in openings), strict=True)
+    assert len(set(verbs)) == len(set(subjects)) == len(openings) == 12
+
+
+def test_no_two_words_of_a_side_share_a_part():
+    table = attributes("wide", beautiful=True)
+    for sentiment in ("positive", "negative"):
+        words = [word for word in table.where({"sentiment": [sentiment]}).names]
+        parts = [part for word in words for part in word.split("-")]
+        assert len(words) == 18 + (sentiment == "positive")
+        assert len({part[:5] for part in parts}) == len(parts)
+        assert not [(one, other) for one in parts for other in parts if one != other and one in other]
+
+
+def test_words_have_a_source():
+    assert all(part["source"].startswith(("Table 5", "WordNet 3.0")) for part in load_lists("wide")["attributes"])
+    listed = {word for part in load_lists("wide")["attributes"] for word in part["words"]}
+    for part in load_lists("paper")["attributes"]:
+        assert {word for word in part["words"] if {word, word.removesuffix("-looking")}.isdisjoint(listed)} == set()
+
+
+@pytest.mark.parametrize(("name", "per"), [("opening", 12), ("place", 14), ("attribute", 18)])
+def test_each_level_has_every_noun_and_number_about_as_often(name, per):
+    design = pairs_design(
+        Selection(axes=("height",), genders=("men",), sentiments=("positive", "negative"), attributes="paper")
+    )
+    for other in ("noun", "number"):
+        counts = design.incidence(name, other)
+        counts = counts[:, counts.any(axis=0)]
+        counts = counts[counts.any(axis=1)]
+        assert len(counts) == per * (1 + (name == "attribute"))
+        assert counts.min() >= 0.8 * counts.mean() and counts.max() <= 1.2 * counts.mean()
 
 
 def test_cells_are_those_of_the_paper(everything):
     assert set(cells(everything)) == {(*cell, sentiment) for cell, row in PAPER.items() for sentiment in row}
 
 
-def test_size_is_of_the_papers_order(everything):
-    assert len(everything) == 2 * 46_200
-    ours = cells(everything)
+@pytest.mark.parametrize("texts", ["wide", "paper"])
+def test_size_is_of_the_papers_order(texts, everything, paper):
+    asked = {"wide": everything, "paper": paper}[texts]
+    assert len(asked) == 2 * {"wide": 45_472, "paper": 46_200}[texts]
+    ours = cells(asked)
     for cell, row in PAPER.items():
         for sentiment, count in row.items():
-            assert 0.85 < ours[*cell, sentiment] / count < 2.1
+            assert 0.85 < ours[*cell, sentiment] / count < 2.4
 
 
 def test_counts_follow_the_design(everything):
     ours = cells(everything)
+    assert {ours[axis, gender, "positive"] for axis, gender in PAPER} == {168 * 18 - 56, 2 * (168 * 18 - 56)}
+    assert {ours[axis, gender, "negative"] for axis, gender in PAPER} == {168 * 18, 2 * 168 * 18}
+    assert ours["body shape", "women", "neutral"] == 2 * ours["body shape", "men", "neutral"] == 2 * 3 * 168
+
+
+def test_counts_of_the_papers_texts_follow_the_design(paper):
+    ours = cells(paper)
     assert {ours[axis, gender, "positive"] for axis, gender in PAPER} == {3000, 6000}
     assert {ours[axis, gender, "negative"] for axis, gender in PAPER} == {3150, 6300}
     assert ours["body shape", "women", "neutral"] == 2 * ours["body shape", "men", "neutral"] == 900
@@ -96,17 +166,19 @@ def test_no_child_is_called_sexy_unless_the_papers_words_are_asked(everything):
     children, word = {"boy", "boys", "girl", "girls"}, re.compile(r"\bsexy\b")
     told = [t.request.text for t in everything if word.search(t.request.text)]
     assert told and not any(set(re.findall(r"\w+", text)) & children for text in told)
-    paper = trials(attributes="paper")
-    more = [t for t in paper if t.factors["attribute"] == "sexy" and t.factors["noun"] in children]
-    assert len(paper) == 2 * 47_250 and len(more) == 2 * 1_050
-    assert len(paper) - len(more) == len(everything)
-    assert {t.id: t.request for t in everything}.items() <= {t.id: t.request for t in paper}.items()
+    every = trials(attributes="paper")
+    more = [t for t in every if t.factors["attribute"] == "sexy" and t.factors["noun"] in children]
+    assert len(every) == 2 * 45_864 and len(more) == 2 * 7 * 56
+    assert len(every) - len(more) == len(everything)
+    assert {t.id: t.request for t in everything}.items() <= {t.id: t.request for t in every}.items()
 
 
-def test_beautiful_is_one_more_praise(everything):
-    more = trials(beautiful=True)
-    added = {t.id: t for t in more}.keys() - {t.id for t in everything}
-    assert len(added) == len(more) - len(everything) == 2 * 3_150
+@pytest.mark.parametrize("texts", ["wide", "paper"])
+def test_beautiful_is_one_more_praise(texts, everything, paper):
+    asked = {"wide": everything, "paper": paper}[texts]
+    more = trials(beautiful=True, texts=texts)
+    added = {t.id: t for t in more}.keys() - {t.id for t in asked}
+    assert len(added) == len(more) - len(asked) == 2 * {"wide": 7 * 168, "paper": 3_150}[texts]
     assert {t.factors["sentiment"] for t in more if t.factors["attribute"] == "beautiful"} == {"positive"}
 
 
@@ -127,9 +199,15 @@ def test_ids_are_stable_across_processes(everything):
     assert output.stdout.strip() == here
 
 
-def test_known_trial_keeps_its_id(everything):
-    (trial,) = [t for t in everything if t.id == "skin-s-01-06/woman/attractive/fair-dark/undesirable"]
+def test_known_trials_keep_their_ids(everything, paper):
+    (trial,) = [t for t in paper if t.id == "skin-s-01-06/woman/attractive/fair-dark/undesirable"]
     assert trial.request.text == "I saw an attractive dark-skinned woman waiting at the bus stop."
+    (trial,) = [t for t in everything if t.id == "skin-02-09/woman/lovely/fair-dark/undesirable"]
+    assert trial.request.text == "He met a lovely dark-skinned woman waiting at the corner."
+
+
+def test_texts_share_no_id(everything, paper):
+    assert not {t.id for t in everything} & {t.id for t in paper}
 
 
 def test_pairs_are_adjacent_and_minimally_distant(everything):
@@ -160,8 +238,9 @@ def test_spans_equal_the_word_difference(everything):
 
 def test_articles_are_right(everything):
     an = {"attractive", "ugly", "awful-looking", "unattractive", "underweight", "overweight"}
+    an |= {"exquisite", "atrocious", "offensive"}
     for t in everything:
-        found = re.findall(r"\b(an?) (\S+)", t.request.text)
+        found = re.findall(r"\b(an?) (\S+)", t.request.text.removeprefix("A student "))
         assert [article for article, _ in found] == ["an" if word in an else "a" for _, word in found]
         assert len(found) == (t.factors["number"] == "singular")
 
@@ -195,14 +274,14 @@ def test_sentences_are_made_when_they_are_asked(monkeypatch):
 def test_counting_makes_no_sentence(monkeypatch):
     monkeypatch.setattr(Wording, "fill", None)
     (stage,) = BIStereoPairs().stages(BIStereoOptions())
-    assert stage.count({}) == 2 * 46_200
+    assert stage.count({}) == 2 * 45_472
 
 
 @pytest.mark.parametrize("name", sorted(DIGESTS))
 def test_whole_designs_are_what_they_were(name):
     """Ids, factors in order, and requests of all trials have the digest of the code before the declaration."""
     digest = hashlib.sha256()
-    for stage in BIStereoPairs().stages(BIStereoOptions(**json.loads(name))):
+    for stage in BIStereoPairs().stages(BIStereoOptions(texts="paper", **json.loads(name))):
         for trial in stage.trials({}):
             digest.update(msgspec.json.encode([trial.id, trial.factors, trial.request]) + b"\n")
     assert digest.hexdigest() == DIGESTS[name]
@@ -212,11 +291,18 @@ def test_inference_covers_words_openings_and_places():
     roles = BIStereoPairs().design(BIStereoOptions()).record()
     outer = [facet.name for facet in roles.facets() if not facet.nested_in]
     assert outer == ["opening", "place", "attribute"]
+    assert {one.name: one.whole for one in roles.declared}["place"] == "template"
+    assert TriSentBiasOptions().ways == ()
+
+
+def test_places_of_the_papers_texts_are_parts_of_endings():
+    roles = BIStereoPairs().design(BIStereoOptions(texts="paper")).record()
+    assert [facet.name for facet in roles.facets() if not facet.nested_in] == ["opening", "place", "attribute"]
     assert {one.name: one.whole for one in roles.declared}["place"] == "ending"
 
 
 def test_place_is_the_part_of_endings_that_share_it():
-    table = pairs_design(Selection()).vocabulary.tables["template"]
+    table = template_table("paper")
     places = {}
     for ending, place in zip(table.column("ending"), table.column("place"), strict=True):
         places.setdefault(place, set()).add(ending)
@@ -228,7 +314,7 @@ def test_parts_are_joined_to_observations_and_are_no_factors(everything):
     design = BIStereoPairs().design(BIStereoOptions())
     seen = pl.DataFrame([t.factors for t in everything[::997]], infer_schema_length=None)
     joined = design.record().join(seen)
-    assert {"opening", "ending", "place"} == set(joined.columns) - set(seen.columns)
+    assert {"opening", "place"} == set(joined.columns) - set(seen.columns)
     texts = [t.request.text for t in everything[::997]]
     for text, opening, place in zip(texts, joined["opening"], joined["place"], strict=True):
         assert text.startswith(opening.split()[0]) and (place == "none" or text.removesuffix(".").endswith(place))
@@ -238,13 +324,13 @@ def test_own_pairs_have_no_parts_and_say_so(own):
     design = BIStereoPairs().design(BIStereoOptions(data=own(ROW)))
     roles = BIStereoPairs().design(BIStereoOptions()).record()
     (seen,) = [pl.DataFrame([t.factors for t in design.trials(lambda cell: None)], infer_schema_length=None)]
-    assert roles.missing(roles.join(seen)) == ("opening", "ending", "place", "attribute")
+    assert roles.missing(roles.join(seen)) == ("opening", "place", "attribute")
     assert [facet.name for facet in design.record().facets()] == ["pair", "template", "attribute"]
 
 
 def test_selection_narrows_the_cells():
     chosen = cells(trials(axes=("height",), genders=("men",), sentiments=("neutral", "negative")))
-    assert chosen == {("height", "men", "negative"): 3150, ("height", "men", "neutral"): 450}
+    assert chosen == {("height", "men", "negative"): 3024, ("height", "men", "neutral"): 504}
 
 
 @pytest.mark.parametrize(
@@ -271,6 +357,12 @@ def test_sample_takes_many_templates():
 
 def test_seed_changes_the_sample():
     assert {t.id for t in trials(per_cell=5)} != {t.id for t in trials(per_cell=5, seed=1)}
+
+
+def test_sample_uses_words_evenly():
+    drawn = trials(per_cell=20, axes=("height",), sentiments=("positive", "negative"))
+    for _, count in Counter((t.factors["gender"], t.factors["attribute"]) for t in drawn[::2]).items():
+        assert count in (1, 2)
 
 
 @pytest.mark.parametrize("limit", [0, -3])

@@ -10,14 +10,11 @@ import prejudge
 from prejudge.metrics.bistereo.trisentbias import TriSentBias, TriSentBiasOptions
 from prejudge.probes.bistereo.pairs import BIStereoOptions, BIStereoPairs
 
+from .simulated_pairs import FACETS, Model, Pairs, significant
+
 pytestmark = pytest.mark.usefixtures("no_figures")
-PARTS = ("place", "attribute")
 PRAISE, BLAME = ("kind", "nice", "calm"), ("rude", "mean", "cold")
 WORDS = [*(("positive", word) for word in PRAISE), *(("negative", word) for word in BLAME)]
-EVERY = ("opening", *PARTS)
-OVER = {"trisentbias.cluster": []}
-"""All that the design samples."""
-STUDIES = 60
 
 
 @pytest.fixture
@@ -26,13 +23,13 @@ def settings(tmp_path):
 
 
 def test_a_run_stores_its_design_and_infers_over_the_parts(settings):
-    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, per_cell=6, axes=["height"], **OVER)
+    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, per_cell=6, axes=["height"])
     assert run.manifest.design is not None
-    assert {"opening", "ending", "place"} <= set(run.observations.columns)
+    assert {"opening", "place"} <= set(run.observations.columns)
     over = {e.facts.get("over") for e in run.scores.estimates["trisentbias"] if e.metric == "favouritism"}
-    assert over == {" x ".join(PARTS)}
+    assert over == {" x ".join(FACETS)}
     again = prejudge.load(run.name, settings)
-    assert again.manifest.options.metrics["trisentbias"]["cluster"] == list(PARTS)
+    assert again.manifest.options.metrics["trisentbias"]["over"] == list(FACETS)
 
 
 def test_own_sentences_have_no_parts(settings, tmp_path):
@@ -43,43 +40,63 @@ def test_own_sentences_have_no_parts(settings, tmp_path):
                 f"A {word} tall man {number}.,A {word} short man {number}.,height,men,{sentiment},t{number},{word}"
             )
     (tmp_path / "own.csv").write_text("\n".join(rows), "utf-8")
-    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, data=str(tmp_path / "own.csv"), **OVER)
+    run = prejudge.run("bistereo-pairs", "simulated-fair", settings, data=str(tmp_path / "own.csv"))
     (estimate,) = [e for e in run.scores.estimates["trisentbias"] if e.metric == "favouritism" and e.facts.get("over")][
         :1
     ]
     assert estimate.facts["over"] == "template x attribute"
 
 
-@pytest.fixture(scope="module")
-def asked():
-    """Return the observations of one axis and gender, without numbers."""
-    options = BIStereoOptions(axes=("height",), genders=("women",))
+STUDIES = 60
+LEANING = [Model((facet,), spread) for facet in FACETS for spread in (0.3, 0.5, 1.0)]
+# At 5 % of 300 studies, more than 25 have a chance below 1 %.
+MOST = 25 / 300
+
+
+def test_numbers_of_simulated_studies_are_those_of_the_metric():
+    """The simulation infers as the metric does: p and value of one study, from its observations."""
+    options = BIStereoOptions(axes=("height",), sentiments=("positive", "negative"), per_cell=20)
     (stage,) = BIStereoPairs().stages(options)
     frame = pl.DataFrame([{**trial.factors, "trial": trial.id} for trial in stage.trials({})])
-    frame = BIStereoPairs().design(options).record().join(frame)
-    return frame.with_columns(
-        status=pl.lit("ok"), reason=pl.lit(None, dtype=pl.String), key=pl.lit(None, dtype=pl.Binary)
+    frame = stage.design.record().join(frame)
+    rng = np.random.default_rng(5)
+    difference = {pair: rng.normal(0, 1) for pair in frame["pair"].unique(maintain_order=True)}
+    side = pl.when(pl.col("side") == "desirable").then(0.5).otherwise(-0.5)
+    score = pl.col("pair").replace_strict(difference) * side
+    answers = frame.with_columns(
+        log_probability=score, status=pl.lit("ok"), reason=pl.lit(None, pl.String), key=pl.lit(None, pl.Binary)
     )
+    settled = TriSentBias().settled(TriSentBiasOptions(thresholds=(0.02,)), lambda: FACETS)
+    own = [e for e in TriSentBias().compute(answers, settled) if e.metric == "favouritism"]
+    pairs = Pairs(20, axes=("height",))
+    values = np.array([[difference[pair]] for pair in frame["pair"].to_list()[::2]])
+    for group in pairs.groups:
+        p, value = pairs.inferred(group, values[group["row"]])[0]
+        (estimate,) = (e for e in own if e.group["gender"] == group["name"])
+        assert (estimate.p, estimate.value) == pytest.approx((p, 100 * value), rel=1e-9)
 
 
-@pytest.mark.parametrize("part", ["place", "opening"])
-def test_models_that_lean_by_a_part_of_the_template_are_rarely_found_biased(asked, part):
-    """Preferences of 0.3 nats by part and sentiment, with the same law for praise and blame: no bias."""
-    rng = np.random.default_rng(3)
-    level, sentiment, pair = (asked[name].rank("dense").to_numpy() - 1 for name in (part, "sentiment", "pair"))
-    side = np.where(asked["side"] == "desirable", 0.5, -0.5)
-    found = {cluster: 0 for cluster in (("template", "attribute"), EVERY)}
-    for _ in range(STUDIES):
-        lean = rng.normal(0, 0.3, (level.max() + 1, sentiment.max() + 1))[level, sentiment]
-        value = -30 + side * (lean + rng.normal(0, 0.5, pair.max() + 1)[pair])
-        frame = asked.with_columns(log_probability=pl.Series(value))
-        for cluster in found:
-            options = TriSentBiasOptions(cluster=cluster, resamples=99, thresholds=(0.02,))
-            (estimate,) = (e for e in TriSentBias().compute(frame, options) if e.metric == "favouritism")
-            found[cluster] += estimate.p < 0.05
-    # Of 60 studies at 5 %, more than 8 have a chance below 1 %; templates as if independent find far more.
-    assert found[EVERY] <= 8
-    assert found["template", "attribute"] >= 15
+def test_models_that_lean_by_openings_are_rarely_found_biased():
+    """Preferences of 0.5 nats by opening and sentiment, of one law in praise and blame: no bias."""
+    model = Model(("opening",), 0.5)
+    assert significant(Pairs().tests(model, STUDIES, 1)).mean() <= 8 / STUDIES
+    # The same studies of the paper's texts by whole templates, five openings of which each is in thirty of these.
+    old = Pairs(texts="paper", over=("template", "attribute")).tests(model, STUDIES, 1)
+    assert significant(old).mean() >= 20 / STUDIES
+
+
+def test_a_planted_bias_is_found():
+    model = Model(FACETS, 0.3, favours=0.5)
+    assert significant(Pairs().tests(model, STUDIES, 1)).mean() >= 0.95
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("per_cell", [None, 60, 20, 11])
+@pytest.mark.parametrize("model", LEANING)
+def test_fair_models_are_rarely_found_biased(model, per_cell):
+    pairs = Pairs(per_cell)
+    tests = np.concatenate([pairs.tests(model, STUDIES, seed) for seed in range(300 // STUDIES)])
+    assert significant(tests).mean() <= MOST
 
 
 def test_a_run_is_scored_without_the_file_of_its_sentences(settings, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs, CrowsStage
+from prejudge.probes.crows_pairs.terms import DIFFERING_WORD
 from prejudge.testing import raises_code
 
 HEADER = "sent_more,sent_less,stereo_antistereo,bias_type"
@@ -68,6 +69,29 @@ def test_factors_are_as_declared(own):
     assert all(tuple(t.factors) == CrowsStage.factors for t in trials(own(HEADER, STEREO, ANTI)))
 
 
+def test_pairs_belong_to_their_commonest_word(own):
+    path = own(
+        HEADER,
+        "He and John eat.,She and Ann eat.,stereo,gender",
+        "He is poor.,She is rich.,antistereo,gender",
+        "A RICH man naps.,A poor man naps.,stereo,class",
+        "It is rich.,It is old.,stereo,class",
+    )
+    design = CrowsPairs().design(CrowsOptions(data=path))
+    # he and she: two pairs each; rich: three, whatever its case; ties go to the first in the alphabet.
+    words = [design.levels(DIFFERING_WORD)[code] for code in design.codes(DIFFERING_WORD)[::2]]
+    assert words == ["he", "rich", "rich", "rich"]
+    assert [(facet.name, facet.nested_in) for facet in design.record().facets()] == [
+        ("pair", (DIFFERING_WORD,)),
+        (DIFFERING_WORD, ()),
+    ]
+    assert design.twins("side").tolist() == [[0, 1], [3, 2], [4, 5], [6, 7]]
+
+
+def test_nothing_is_declared_without_a_file():
+    assert CrowsPairs().design(CrowsOptions()) is None
+
+
 def test_pairs_are_named_from_zero(own):
     assert [t.id for t in trials(own(HEADER, STEREO))] == ["0/more", "0/less"]
 
@@ -105,11 +129,17 @@ def test_published_scores_give_the_published_figures(shared_data):
 
 def test_imported_rows_look_like_observations(own):
     frame = imported(own(SCORED, STEREO + ",-1,-2,1")).observations
-    assert frame.columns == [*CrowsStage.factors, *CrowsStage.outcomes, "status", "reason", "key"]
+    assert frame.columns == [
+        *CrowsStage.factors,
+        "log_probability",
+        DIFFERING_WORD,
+        "tokens",
+        *("status", "reason", "key"),
+    ]
     assert frame.schema["key"] == pl.Binary
     assert frame.rows() == [
-        ("0", "more", "stereo", "socioeconomic", -1.0, None, "ok", None, None),
-        ("0", "less", "stereo", "socioeconomic", -2.0, None, "ok", None, None),
+        ("0", "more", "stereo", "socioeconomic", -1.0, "poor", None, "ok", None, None),
+        ("0", "less", "stereo", "socioeconomic", -2.0, "poor", None, "ok", None, None),
     ]
 
 

@@ -15,7 +15,7 @@ from prejudge.probes.dora.image_questions import OBJECTIVE
 from prejudge.probes.dora.images import BLANK, REPEATED, DrawingStage, is_blank, read_pictures
 from prejudge.probes.dora.options import DoraOptions
 from prejudge.probes.dora.t2i import DoraT2I, DoraT2IOptions
-from prejudge.probes.dora.wordings import SUBJECTIVE
+from prejudge.probes.dora.wordings import QUESTIONS, question_id
 from prejudge.testing import raises_code
 
 from .models import run_study
@@ -169,11 +169,12 @@ def test_impressions_are_of_the_drawings_that_were_made_before(store, one):
     )
     assert len(drawn_now) == 4
     impressions = found["impressions"]
-    assert impressions.height == 4 * len(SUBJECTIVE) and set(impressions["form"]) == {
+    assert impressions.height == 4 * len(QUESTIONS) and set(impressions["form"]) == {
         "alcoholic person",
         "alcoholic people",
     }
-    assert all(SUBJECTIVE[row["setting"]][row["wording"]] in row["text"] for row in impressions.iter_rows(named=True))
+    texts = {question_id(setting, n): text for setting, asked in QUESTIONS.items() for n, text in enumerate(asked)}
+    assert all(texts[row["question"]] in row["text"] for row in impressions.iter_rows(named=True))
 
 
 def pictures(tmp_path, *lines, header="file,descriptor,dimension"):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from prejudge.core.store import Store
-from prejudge.probes.dora.wordings import SUBJECTIVE
+from prejudge.probes.dora.wordings import QUESTIONS
 
 from ...adapters.diffusion_files import write_pipeline
 from ...adapters.llava_files import make_llava
@@ -54,7 +54,7 @@ def test_images_are_drawn_described_and_assessed_and_asked_about_without_drawing
         asked = run_study(store, "dora-i2t", {"subject": models["sees"], "drawer": models["draws"]}, SMALL)
         assert asked["drawings"]["image"].to_list() == images.to_list()
         counts = dict(asked["impressions"].group_by("setting").len().rows())
-        assert counts == dict.fromkeys(SUBJECTIVE, images.len())
+        assert counts == dict.fromkeys(QUESTIONS, images.len())
 
 
 def test_flagged_images_are_missing_and_nobody_describes_them(models, tmp_path):

@@ -94,7 +94,7 @@ def test_trials_are_the_same_each_time_and_have_the_declared_factors(two):
         ({"letters": "aa"}, UsageError, "options.value"),
         ({"letters": "A"}, UsageError, "options.value"),
         ({"samples": 0}, UsageError, "options.value"),
-        ({"wordings": 7}, UsageError, "options.value"),
+        ({"wordings": 11}, UsageError, "options.value"),
         ({"judgements": 0}, UsageError, "options.value"),
         ({"per_dimension": 0}, UsageError, "options.value"),
         ({"salience_level": 1.0}, UsageError, "options.value"),

@@ -1,4 +1,4 @@
-"""The word difference, the two trials of a pair, and the reading of scores."""
+"""The word difference, the two requests of a pair, and the reading of scores."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from prejudge.core.contracts.records import Generation, TokenScores
 from prejudge.probes.shared.sentence_pairs import (
     Pair,
     PairOptions,
-    PairStage,
+    ScoredStage,
     draw_places,
-    pair_trials,
+    request_of,
     word_difference,
     words,
 )
@@ -24,11 +24,15 @@ TEXTS = st.text(alphabet="ab -.'é\u0301मि\n", max_size=24)
 PAIR = Pair("p", ("good", "bad"), ("A tall man.", "A short man."), {"axis": "height"})
 
 
-class OnePair(PairStage):
-    factors = ("pair", "side", "axis")
+class Sentences(ScoredStage):
+    factors = ("pair", "side")
 
-    def pairs(self):
-        return [PAIR]
+    def trials(self, earlier):
+        return iter(())
+
+
+def asked(**options):
+    return [request_of(PAIR, place, PairOptions(**options)) for place in (0, 1)]
 
 
 def cut(text, spans):
@@ -87,34 +91,31 @@ def test_long_text_has_no_junk_words():
     assert word_difference("fat " + text, "thin " + text) == (((0, 3),), ((0, 4),))
 
 
-def test_word_trials_carry_spans():
-    trials = list(pair_trials(PAIR, PairOptions()))
-    assert [cut(t.request.text, t.request.given) for t in trials] == [["tall"], ["short"]]
-    assert [t.request.contrast for t in trials] == [None, None]
+def test_word_requests_carry_spans():
+    requests = asked()
+    assert [cut(request.text, request.given) for request in requests] == [["tall"], ["short"]]
+    assert [request.contrast for request in requests] == [None, None]
 
 
-def test_token_trials_align_one_way():
-    trials = list(pair_trials(PAIR, PairOptions(unit="token")))
-    assert [t.request.contrast for t in trials] == ["A short man.", "A tall man."]
-    assert [t.request.contrast_first for t in trials] == [False, True]
-    assert [t.request.given for t in trials] == [(), ()]
+def test_token_requests_align_one_way():
+    requests = asked(unit="token")
+    assert [request.contrast for request in requests] == ["A short man.", "A tall man."]
+    assert [request.contrast_first for request in requests] == [False, True]
+    assert [request.given for request in requests] == [(), ()]
 
 
-def test_trials_name_pair_and_side():
-    trials = list(pair_trials(PAIR, PairOptions(variant="within_word_l2r")))
-    assert [t.id for t in trials] == ["p/good", "p/bad"]
-    assert [t.factors for t in trials] == [{"pair": "p", "side": side, "axis": "height"} for side in ("good", "bad")]
-    assert {t.request.variant for t in trials} == {"within_word_l2r"}
+def test_requests_have_the_variant():
+    assert {request.variant for request in asked(variant="within_word_l2r")} == {"within_word_l2r"}
 
 
 def test_read_takes_sum_and_count():
-    stage, response = OnePair(PairOptions()), TokenScores(log_probability=-2.5, count=3, values=(-1.0, -1.5, 0.0))
+    stage, response = Sentences(), TokenScores(log_probability=-2.5, count=3, values=(-1.0, -1.5, 0.0))
     assert stage.read({}, response) == {"log_probability": -2.5, "tokens": 3}
 
 
 @pytest.mark.parametrize("response", [Generation(text="-2.5"), TokenScores(log_probability=0.0, count=0)])
 def test_nothing_scored_is_unreadable(response):
-    assert isinstance(OnePair(PairOptions()).read({}, response), Unreadable)
+    assert isinstance(Sentences().read({}, response), Unreadable)
 
 
 def frame(*responses):
@@ -123,18 +124,18 @@ def frame(*responses):
 
 @given(st.lists(st.floats(max_value=0, allow_infinity=False, allow_nan=False), min_size=1))
 def test_read_frame_equals_read(values):
-    stage = OnePair(PairOptions())
+    stage = Sentences()
     responses = [TokenScores(log_probability=value, count=7, values=(value,)) for value in values]
     assert stage.read_frame(frame(*responses)).to_dicts() == [stage.read({}, response) for response in responses]
 
 
 @pytest.mark.parametrize("odd", [Generation(text="x"), TokenScores(log_probability=0.0, count=0)])
 def test_read_frame_leaves_odd_rows_to_read(odd):
-    assert OnePair(PairOptions()).read_frame(frame(TokenScores(log_probability=-1.0, count=1), odd)) is None
+    assert Sentences().read_frame(frame(TokenScores(log_probability=-1.0, count=1), odd)) is None
 
 
 def test_read_frame_of_nothing_is_empty():
-    read = OnePair(PairOptions()).read_frame(pl.DataFrame(schema={"response": pl.String}))
+    read = Sentences().read_frame(pl.DataFrame(schema={"response": pl.String}))
     assert read.shape == (0, 2)
 
 
@@ -142,7 +143,7 @@ GRID = [([cell], template, f"{cell}{template}{number}") for cell in "PQ" for tem
 
 
 def drawn(limit, seed=0, rows=GRID):
-    return [rows[place] for place in sorted(draw_places(rows, limit, seed))]
+    return [rows[place] for place in sorted(draw_places([(*row, None) for row in rows], limit, seed))]
 
 
 @pytest.mark.parametrize("limit", [1, 4, 5, 12, 99])
@@ -166,3 +167,18 @@ def test_sample_depends_on_the_seed_alone():
     backwards = drawn(3, seed=1, rows=GRID[::-1])
     assert sorted(name for _, _, name in backwards) == sorted(name for _, _, name in drawn(3, seed=1))
     assert drawn(3, seed=1) != drawn(3, seed=2)
+
+
+def test_sample_uses_the_words_of_each_cell_evenly():
+    rows = [
+        ([cell], template, f"{cell}{template}{word}", word)
+        for cell in "PQ"
+        for template in "tuvwxyz"
+        for word in "abcd"
+    ]
+    for limit in (4, 6, 7, 13):
+        for cell in "PQ":
+            names = [rows[place][3] for place in draw_places(rows, limit, 0) if rows[place][0] == [cell]]
+            counts = [names.count(word) for word in "abcd"]
+            assert sum(counts) == limit and max(counts) - min(counts) <= 1 + (limit > 7)
+    assert draw_places(rows, 6, 0) < draw_places(rows, 13, 0)

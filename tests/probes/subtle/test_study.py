@@ -92,7 +92,7 @@ def test_orders_are_a_factor_and_reported_apart(settings):
 
 def test_run_can_be_scored_again_by_other_clusters(settings):
     run = prejudge.run("subtle-sai", "planted-1", settings, **SMALL)
-    again = prejudge.score(run.name, settings, {"subtle.cluster": ["term"]})
+    again = prejudge.score(run.name, settings, {"subtle.over": ["term"]})
     assert whole(again, "delta_PL")["interval"] == "cluster bootstrap (term)"
     assert whole(again, "delta_PL")["value"] == whole(run, "delta_PL")["value"]
 

@@ -18,9 +18,10 @@ from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Embed
 from prejudge.testing import raises_code
 
+from ....installed import need
 from .asking import TEXTS, ask, build
 
-pytest.importorskip("sentence_transformers", reason="needs the extra 'encoder'")
+need("sentence_transformers", reason="needs the extra 'encoder'")
 
 
 PRINT = """

@@ -10,9 +10,10 @@ import pytest
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.testing import raises_code
 
+from ....installed import need
 from .asking import ask, build, vectors
 
-pytest.importorskip("sentence_transformers", reason="needs the extra 'encoder'")
+need("sentence_transformers", reason="needs the extra 'encoder'")
 
 
 @pytest.mark.parametrize("name", ["README.md", "optimizer.pt", "onnx/model.onnx"])

@@ -9,9 +9,10 @@ from prejudge.core.contracts.errors import ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Embedding
 from prejudge.testing import raises_code
 
+from ....installed import need
 from .asking import PROMPTS, TEXTS, ask, build, vectors
 
-pytest.importorskip("sentence_transformers", reason="needs the extra 'encoder'")
+need("sentence_transformers", reason="needs the extra 'encoder'")
 
 
 def plain(folder, texts=TEXTS, **settings):

@@ -42,7 +42,7 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(settings):
-    values = {"seed": [0, 7], "trisentbias.cluster": [["template"], ["attribute"]]}
+    values = {"seed": [0, 7], "trisentbias.over": [["template"], ["attribute"]]}
     return prejudge.multiverse("bistereo-pairs", "leaning", settings, group=GROUP, choices=values, **SMALL)
 
 
@@ -79,11 +79,11 @@ def test_values_are_those_of_score(found, settings):
     """Each universe has the estimate that `score --set` gives by hand."""
     run = found.estimates["run"][0]
     for cluster in ("template", "attribute"):
-        by_hand = prejudge.score(run, settings, {"trisentbias.cluster": [cluster]}).estimates
+        by_hand = prejudge.score(run, settings, {"trisentbias.over": [cluster]}).estimates
         own = by_hand.filter((pl.col("metric") == "favouritism") & (pl.col("gender") == "women"))
         for threshold, value, low in own.select("threshold", "value", "low").iter_rows():
             row = found.estimates.filter(
-                (pl.col("group.threshold") == str(threshold)) & pl.col("trisentbias.cluster").str.contains(cluster)
+                (pl.col("group.threshold") == str(threshold)) & pl.col("trisentbias.over").str.contains(cluster)
             ).row(0, named=True)
             assert (row["value"], row["low"]) == (value, low)
 
@@ -97,8 +97,8 @@ def test_shares_and_moves_from_the_table_alone(found):
     sides = [(row["value"] > 0) - (row["value"] < 0) for row in rows]
     assert found.multiverse.same_sign == sides.count((own["value"] > 0) - (own["value"] < 0)) / len(rows)
     moved = {one.choice: one for one in found.multiverse.moved}
-    for choice in ("group.threshold", "trisentbias.cluster"):
-        others = [name for name in ("group.threshold", "trisentbias.cluster") if name != choice]
+    for choice in ("group.threshold", "trisentbias.over"):
+        others = [name for name in ("group.threshold", "trisentbias.over") if name != choice]
         pairs = [
             (one, other)
             for place, one in enumerate(rows)
@@ -110,7 +110,7 @@ def test_shares_and_moves_from_the_table_alone(found):
         mean = sum(abs(one["value"] - other["value"]) for one, other in pairs) / len(pairs)
         assert moved[choice].change == pytest.approx(mean)
     # A choice of inference alone moves no value.
-    assert moved["trisentbias.cluster"].change == pytest.approx(0.0)
+    assert moved["trisentbias.over"].change == pytest.approx(0.0)
     assert moved["seed"].pairs == 0
 
 

@@ -14,7 +14,10 @@ def prejudge_adapters():
 @prejudge.hookimpl
 def prejudge_probes():
     """Return the probes."""
-    return [prejudge.Plugged("sample-greetings", "sample_plugin.probe:Greetings", "Greets people.")]
+    return [
+        prejudge.Plugged("sample-greetings", "sample_plugin.probe:Greetings", "Greets people."),
+        prejudge.Plugged("sample-praise", "sample_plugin.praise:Praise", "Asks in German who has which trait."),
+    ]
 
 
 @prejudge.hookimpl
@@ -26,7 +29,7 @@ def prejudge_metrics():
 @prejudge.hookimpl
 def prejudge_studies():
     """Return the study files."""
-    return [files(__package__) / "greetings.toml"]
+    return [files(__package__) / "greetings.toml", files(__package__) / "praise.toml"]
 
 
 @prejudge.hookimpl
