@@ -18,6 +18,7 @@ from prejudge.core.statistics import MarginOptions
 
 from .reference_api import api_page
 from .reference_commands import commands_page, exits_page
+from .reference_designs import designs_page
 from .reference_parts import write_parts
 from .reference_tables import WRITTEN, line, table
 
@@ -183,6 +184,7 @@ PAGES = {
     "settings.md": settings_page,
     "options.md": options_page,
     "measures.md": measures_page,
+    "designs.md": designs_page,
     "commands.md": lambda plugins: commands_page(),
     "exit-codes.md": lambda plugins: exits_page(),
     "api.md": lambda plugins: api_page(),

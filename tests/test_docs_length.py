@@ -14,6 +14,7 @@ WRITTEN_BY = {
     "docs/licences.md": "make licences",
     "docs/reference/api.md": "make reference",
     "docs/reference/commands.md": "make reference",
+    "docs/reference/designs.md": "make reference",
     "docs/reference/exit-codes.md": "make reference",
     "docs/reference/measures.md": "make reference",
     "docs/reference/options.md": "make reference",

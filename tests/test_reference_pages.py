@@ -25,7 +25,7 @@ def test_table_within_a_page_is_up_to_date(name):
     assert text == with_part(name, text), "run `make reference`"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("exit-codes.md", "api.md")])
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("designs.md", "exit-codes.md", "api.md")])
 def test_every_row_has_a_meaning(name):
     rows = [line for line in PAGES[name](built_in()).splitlines() if line.startswith("| `")]
     # What stands in brackets alone is a default or a range.
@@ -48,3 +48,13 @@ def test_pages_have_all_that_the_package_offers():
 @pytest.mark.parametrize("page", ADAPTERS, ids=lambda page: page.stem)
 def test_page_of_an_adapter_leads_to_its_settings(page):
     assert "](../reference/settings.md#" in page.read_text("utf-8")
+
+
+def test_designs_are_those_that_studies_declare():
+    page = PAGES["designs.md"](built_in())
+    parts = dict(re.findall(r"\n## `(.+?)`\n(.*?)(?=\n## |\Z)", page, re.S))
+    assert len(parts) == 11
+    assert "| `place` | sampled | 40 | `template` |" in parts["bistereo-pairs"]
+    assert "Inference covers `opening`, `place`, `attribute` by default" in parts["bistereo-pairs"]
+    assert "| `form` | fixed | 4 | `template` |" in parts["bistereo-nli"]
+    assert "| of the file" in parts["crows-pairs"]
