@@ -171,7 +171,7 @@ def test_export_and_gate_go_by_the_options_of_the_run_and_say_so(prejudge, runs,
 def test_gate_on_a_run_of_few_answers_fails_with_its_summaries(prejudge, runs, place, tmp_path):
     (place / "policy.toml").write_text(POLICY)
     own = ["--store", str(tmp_path / "s.db")]
-    words = ["--model", "simulated-fair", "--max-requests", "10", "--set", "per_cell=4", "-q"]
+    words = ["--model", "simulated-fair", "--max-requests", "80", "--set", "per_cell=4", "-q"]
     assert prejudge("run", "bistereo-pairs", *words, *own).returncode == 3
     files = ["--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md")]
     done = prejudge("gate", "--policy", "policy.toml", *files, *own)
@@ -179,7 +179,7 @@ def test_gate_on_a_run_of_few_answers_fails_with_its_summaries(prejudge, runs, p
     found = ElementTree.parse(tmp_path / "g.xml").getroot()
     assert int(found.get("failures")) == 2
     assert [one.get("type") for one in found.iter("failure")] == ["policy", "not-enough-data"]
-    assert "10 of 144 answers are recorded" in (tmp_path / "g.md").read_text()
+    assert "80 of 144 answers are recorded" in (tmp_path / "g.md").read_text()
 
 
 def test_card_is_written_into_the_folder_of_the_run(prejudge, runs, place):
