@@ -177,8 +177,9 @@ def test_gate_on_a_run_of_few_answers_fails_with_its_summaries(prejudge, runs, p
     done = prejudge("gate", "--policy", "policy.toml", *files, *own)
     assert done.returncode == 1
     found = ElementTree.parse(tmp_path / "g.xml").getroot()
-    assert int(found.get("failures")) == 2
-    assert [one.get("type") for one in found.iter("failure")] == ["policy", "not-enough-data"]
+    unfinished, *undecided = [one.get("type") for one in found.iter("failure")]
+    assert int(found.get("failures")) == 1 + len(undecided) > 1
+    assert unfinished == "policy" and set(undecided) == {"not-enough-data"}
     assert "80 of 144 answers are recorded" in (tmp_path / "g.md").read_text()
 
 

@@ -206,8 +206,8 @@ def test_run_of_all_questions_makes_no_forecast(quick):
 def quick(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # Any but the default seed, with which the fair model is the one in twenty that is found.
-    seeds = {"bistereo-nli": 2}
-    return lambda study, model: prejudge.run(study, model, quick=True, seed=seeds.get(study, 0)).scores
+    options = {"bistereo-nli": {"seed": 2}}
+    return lambda study, model: prejudge.run(study, model, quick=True, **options.get(study, {})).scores
 
 
 SILENT = [
