@@ -241,7 +241,7 @@ def _apart(codes: Codes) -> int:
 WORDS = {
     **dict.fromkeys(("attribute", "meaning", "term", "word"), "words"),
     **dict.fromkeys(("disadvantaged", "people"), "groups"),
-    **dict.fromkeys(("positive", "neutral"), "options"),
+    **dict.fromkeys(("positive", "negative", "neutral"), "options"),
     PROMPT_KEY: "prompts",
 }
 """What the levels of a facet are called; else the facet's own name."""

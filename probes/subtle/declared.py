@@ -14,8 +14,7 @@ from .terms import POLARITIES
 COLUMNS = ("item", "direction", "domain", "pronoun", "given", "template", "term", "context", *POLARITIES)
 PARTS = (
     *(By("domain"), By("pronoun"), Group("given"), Sampled("template"), Sampled("term")),
-    # The positive and the negative option are a matched pair, which is drawn with a neutral one.
-    *(Sampled("positive"), Fixed("negative"), Sampled("neutral")),
+    *map(Sampled, POLARITIES),
 )
 Ordered = Sequence[tuple[Item, tuple[Order | None, ...]]]
 

@@ -295,7 +295,8 @@ def test_whether_a_pilot_forecasts_follows_from_its_questions_alone():
 @pytest.fixture
 def part_of_sai(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return prejudge.run("subtle-sai", "simulated-fair", per_cell=90).scores
+    # A margin that this part does not exclude, so that it is said what would decide.
+    return prejudge.run("subtle-sai", "simulated-fair", per_cell=90, **{"subtle.margin": 2}).scores
 
 
 def test_large_part_gives_the_range_of_the_whole_study(part_of_sai):
@@ -305,8 +306,8 @@ def test_large_part_gives_the_range_of_the_whole_study(part_of_sai):
         assert "is expected to find" in told and "5,466 questions" in told and "cannot decide" not in told
     estimates = [e for e in scores.estimates["subtle"] if e.metric == "delta_PL" and not e.group]
     forecast = need_of(scores, estimates, 5.0).forecast
-    # The whole run has an interval of 3.3 points on either side.
-    assert forecast.low <= 3.3 / stats.norm.ppf(0.975) * SHIFT <= forecast.high < 12
+    # The whole run has an interval of 3.4 points on either side.
+    assert forecast.low <= 3.4 / stats.norm.ppf(0.975) * SHIFT <= forecast.high < 12
     # Two runs that are compared, and a group that the units do not distinguish, have an interval alone.
     assert need_of(scores, estimates, 5.0, paired=True).forecast.low is None
     (group,) = (e for e in scores.estimates["subtle"] if e.metric == "delta_PL" and e.group == {"pronoun": "feminine"})
