@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...core.contracts.records import Generate, Generation, ResponseStatus, TopToken, Usage
+from ...core.reading.refusals import declines
 from ..shared.reasoning import told_apart
-from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import cut_at
 from .errors import FilteredError
 from .options import EndpointOptions
@@ -53,7 +53,7 @@ def generation_of(answer: Answer, request: Generate, options: EndpointOptions, *
 def _status(answer: Answer, text: str, *, rule: bool) -> ResponseStatus:
     if answer.filtered:
         return "filtered"
-    return "refused" if answer.refused or (rule and reads_as_refusal(text)) else "ok"
+    return "refused" if answer.refused or (rule and declines(text)) else "ok"
 
 
 def with_reply(answer: Generation, body: bytes, keep: Keep, known: frozenset[str]) -> Generation:

@@ -13,8 +13,8 @@ from ...core.contracts.adapter import RemoteEndpoint
 from ...core.contracts.effects import texts_in
 from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
+from ...core.reading.refusals import REFUSAL_READER_VERSION
 from ..shared.reasoning import Marks, Tags, check_tags, thinking_settings
-from ..shared.refusals import RULE_VERSION
 from .proxies import Proxy
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
@@ -124,7 +124,7 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
 def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scalar]:
     """Return the part of these settings that belongs to a model's identity: all that change answers, if set."""
     settings: dict[str, Scalar] = {"endpoint": options.endpoint or address}
-    settings["refusal_rule"] = RULE_VERSION if options.refusal_rule else 0
+    settings["refusal_rule"] = REFUSAL_READER_VERSION if options.refusal_rule else 0
     named = {"system_prompt": options.system_prompt, "max_tokens": options.max_tokens, "effort": options.effort}
     settings |= {name: value for name, value in named.items() if value is not None}
     settings |= thinking_settings(options)

@@ -18,8 +18,8 @@ from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadErr
 from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ...core.contracts.thinking import Level
+from ...core.reading.refusals import REFUSAL_READER_VERSION
 from ..shared.reasoning import Tags, thinking_settings
-from ..shared.refusals import RULE_VERSION
 from ..shared.thinking import by_template, check_arguments
 from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
@@ -207,7 +207,7 @@ def _settings(options: LlamaCppOptions, source: GGUF, chat_format: str) -> dict[
         "flash_attention": options.flash_attention,
         "max_tokens": options.max_tokens,
         "quantisation": source.quantisation,
-        "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+        "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
     }
     settings |= thinking_settings(options, options.chat_template_kwargs)
     if chat_format == FILE:

@@ -8,11 +8,11 @@ from typing import Any
 from ...core.contracts.canonical import wire_seed
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
+from ...core.reading.refusals import declines
 from ..endpoint.answers import with_reply
 from ..endpoint.images import Look
 from ..endpoint.wishes import JOINT, schema_of
 from ..shared.reasoning import Marks, told_apart
-from ..shared.refusals import reads_as_refusal
 from ..shared.sampling import check_answer, cut_at
 from .options import OPENAI_URL, OpenAIOptions
 from .replies import ChatChoice, ChatReply, usage_of
@@ -163,7 +163,7 @@ def _status(finish: str, text: str, refused: str, *, refusal_rule: bool) -> Resp
         return "filtered"
     if refused or finish.lower() == "refusal":
         return "refused"
-    return "refused" if refusal_rule and reads_as_refusal(text) else "ok"
+    return "refused" if refusal_rule and declines(text) else "ok"
 
 
 def _alternatives(choice: ChatChoice, text: str, where: str) -> tuple[tuple[TopToken, ...], ...]:

@@ -18,10 +18,10 @@ from ...core.contracts.records import (
     Sampling,
     Text,
 )
+from ...core.reading.refusals import declines
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import no_picture
-from ..shared.refusals import reads_as_refusal
 from .chat import ChatBodies, read_generation
 from .labels import one_hot, read_label
 from .likelihood import Scorer
@@ -88,7 +88,7 @@ class Classifier:
             )
         if (label := read_label(answer.text, self._names)) is not None:
             return Classification(probabilities=one_hot(label, self._names), text=answer.text, usage=answer.usage)
-        if self._options.refusal_rule and reads_as_refusal(answer.text):
+        if self._options.refusal_rule and declines(answer.text):
             return Classification(probabilities={}, status="refused", text=answer.text, usage=answer.usage)
         raise PermanentError(
             f"an answer is none of the labels {', '.join(self._names)}. {self._shown(answer)}", code="endpoint.label"

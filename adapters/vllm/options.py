@@ -10,13 +10,13 @@ import msgspec
 from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.records import Scalar
 from ...core.contracts.thinking import Level
+from ...core.reading.refusals import REFUSAL_READER_VERSION
 from ..hf.causal.prompt import Chat
 from ..hf.checkpoint import folder_template
 from ..hf.code import code_effects
 from ..hf.files import Source
 from ..hf.loading import own_method
 from ..shared.reasoning import Tags, thinking_settings
-from ..shared.refusals import RULE_VERSION
 from ..shared.thinking import by_template
 from ..shared.torch import DType
 
@@ -120,7 +120,7 @@ def identity_settings(options: VLLMOptions, dtype: DType, source: Source) -> dic
         "trust_remote_code": options.trust_remote_code,
         "batch_invariant": options.batch_invariant,
         "max_new_tokens": options.max_new_tokens,
-        "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+        "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
         **thinking_settings(options, options.chat_template_kwargs),
     }
     if options.quantization is not None:

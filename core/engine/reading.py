@@ -6,7 +6,6 @@ the form that the study asked for; such an answer is read. A refusal that only q
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -14,20 +13,13 @@ import msgspec
 
 from ..contracts import Stage, Unreadable
 from ..contracts.records import AnyResponse, Generation, Scalar
+from ..reading.refusals import behind_refusal
 
 Outcome = Literal["unreadable", "refused", "filtered", "empty"]
 """Outcomes whose stored answers a run may ask anew. An empty answer that cannot be read is unreadable too."""
 REFUSAL = "I'm sorry, but I can't assist with that."
 ALONE = 4
 """Most words of an answer without others, such as `The answer is neutral`."""
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-_DECLINES = re.compile(
-    r"\b(?:sorry|apolog\w+|can't|can ?not|won't|will not|couldn't|could not|unable|inappropriate"
-    r"|not (?:able|allowed|permitted|willing|comfortable|appropriate)|(?:don't|do not) feel|declin(?:e|ing)"
-    r"|refus(?:e|ing)|as an? (?:ai|artificial|(?:large )?language model))\b",
-    re.IGNORECASE,
-)
-_MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
 
 
 def read_answer(
@@ -63,14 +55,3 @@ def outcomes_of(stage: Stage, factors: Mapping[str, Scalar], response: AnyRespon
     if response.status == "ok" and isinstance(response, Generation) and not response.text.strip():
         empty = frozenset({"empty"})
     return empty | {"unreadable"} if isinstance(outcome, Unreadable) else empty
-
-
-def behind_refusal(text: str) -> str:
-    """Return a text without its sentences that decline; a JSON object is no sentence, whatever it says."""
-    start, end = text.find("{"), text.rfind("}") + 1
-    parts = (text[:start], text[start:end], text[end:]) if 0 <= start < end else (text, "", "")
-    before, after = (
-        "\n".join(sentence for sentence in _SENTENCES.split(part) if not _DECLINES.search(sentence.translate(_MARKS)))
-        for part in (parts[0], parts[2])
-    )
-    return f"{before}{parts[1]}{after}".strip()

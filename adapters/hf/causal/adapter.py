@@ -24,8 +24,9 @@ from ....core.contracts.records import (
     Usage,
 )
 from ....core.contracts.thinking import Level
+from ....core.reading.refusals import REFUSAL_READER_VERSION
 from ...shared.reasoning import USUAL, Tags, apart, cut_answer, is_opened, thinking_settings
-from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.refusals import mark_refusal
 from ...shared.sampling import HONOURED, Defaults, answer_length, choose
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
@@ -101,7 +102,7 @@ class HFCausal(HFAdapter[_Engine]):
         check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
         settings = {
             "max_new_tokens": options.max_new_tokens,
-            "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+            "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
             **self._style.settings(),
             **thinking_settings(options, options.chat_template_kwargs),
         }

@@ -16,9 +16,10 @@ from ....core.contracts.errors import ModelError
 from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ....core.contracts.thinking import Level
+from ....core.reading.refusals import REFUSAL_READER_VERSION
 from ...shared.images import require_pillow
 from ...shared.reasoning import Tags, is_opened, thinking_settings
-from ...shared.refusals import RULE_VERSION, mark_refusal
+from ...shared.refusals import mark_refusal
 from ...shared.sampling import HONOURED
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
@@ -87,7 +88,7 @@ class HFVLM(HFAdapter[_Model]):
         self._template = find_template(self._source)
         check_arguments(options.chat_template_kwargs, self._template, self._source.name)
         settings: dict[str, Scalar] = {
-            "refusal_rule": RULE_VERSION if options.refusal_rule else 0,
+            "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
             "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
             **thinking_settings(options, options.chat_template_kwargs),
         }

@@ -99,7 +99,7 @@ def test_stop_cuts_the_text(pair: Pair) -> None:
 
 
 def test_refusal_keeps_its_text(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejudge.adapters.shared.refusals.reads_as_refusal", lambda text: True)
+    monkeypatch.setattr("prejudge.adapters.shared.refusals.declines", lambda text: True)
     request = say("one two", temperature=0.0)
     (refused,), (kept,) = ask(pair[0], [request]), ask(pair[0], [request], refusal_rule=False)
     assert (refused.status, kept.status) == ("refused", "ok")

@@ -296,7 +296,7 @@ def test_refusal_is_told_and_its_text_kept(tiny_llama, ask_causal, monkeypatch):
 
     asked = requests(temperature=0)[:2]
     plain = texts(ask_causal(tiny_llama, asked))
-    monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: text == plain[0])
+    monkeypatch.setattr(_refusals, "declines", lambda text: text == plain[0])
     refused, fine = ask_causal(tiny_llama, asked)
     assert (refused.status, fine.status) == ("refused", "ok")
     assert [refused.text, fine.text] == plain
@@ -305,7 +305,7 @@ def test_refusal_is_told_and_its_text_kept(tiny_llama, ask_causal, monkeypatch):
 def test_refusal_rule_can_be_switched_off(tiny_llama, ask_causal, monkeypatch):
     from prejudge.adapters.shared import refusals as _refusals
 
-    monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: True)
+    monkeypatch.setattr(_refusals, "declines", lambda text: True)
     (answer,) = ask_causal(tiny_llama, requests(temperature=0)[:1], refusal_rule=False)
     assert answer.status == "ok"
 

@@ -343,7 +343,7 @@ def test_memory_shortage_halves_batch(llava, monkeypatch):
 
 
 def test_refusal_keeps_text(llava, monkeypatch):
-    monkeypatch.setattr(_refusals, "reads_as_refusal", lambda text: True)
+    monkeypatch.setattr(_refusals, "declines", lambda text: True)
     (refused,) = ask(llava, greedy()[:1])
     (taken,) = ask(llava, greedy()[:1], refusal_rule=False)
     assert (refused.status, taken.status) == ("refused", "ok")
