@@ -16,12 +16,12 @@ import polars as pl
 from ..catalogue.instrument import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
-from ..contracts.records import Draw, Generate, Scalar
+from ..contracts.records import Classify, Draw, Generate, Scalar
 from ..design import Roles
 from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.damage import damaged
 from .integrity.repeats import Tally
-from .reading import read_answer
+from .reading import read_answer, read_part, read_status
 from .spilled import SPILL, Spilled
 
 TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
@@ -30,8 +30,6 @@ UNFINISHED = ("running", "interrupted", "failed")
 """States of a run that was not asked to its end."""
 DIGITS = 16
 """Of `prompt_key`."""
-_NO_THOUGHT = r"^\s*(?:[<\[][^<>\[\]]*[>\]])?\s*[<\[]/[^<>\[\]]*[>\]]\s*$"
-"""Marks around nothing, such as `<think></think>`; a prompt may have written the first one."""
 
 
 def gather_observations(
@@ -44,6 +42,7 @@ def gather_observations(
     prompts: Mapping[bytes, bytes] | None = None,
     reasoning: bool = False,
     design: Roles | None = None,
+    tally: Tally | None = None,
 ) -> pl.DataFrame:
     """Return the observations of trials that arrive in parts, after the stage's review.
 
@@ -56,9 +55,10 @@ def gather_observations(
         prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
         reasoning: whether a metric needs the reasoning of answers in words.
         design: adds the parts of what the trials vary.
+        tally: counts repeats of answers in words.
     """
     named = parts if prompts is None else (_asked(part, prompts) for part in parts)
-    frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning))
+    frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning, tally=tally))
     if not frames:
         return with_parts(build_observations(stage, pl.DataFrame(schema=TRIALS), failures), design)
     return with_parts(stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs), design)
@@ -81,9 +81,13 @@ def _observed(
     earlier: Mapping[bytes, str],
     *,
     reasoning: bool,
+    tally: Tally | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield the observations of each part of the trials."""
-    for part in parts:
+    for stored in parts:
+        part = read_part(stored) if stage.operation in (Generate, Classify) else stored
+        if tally is not None and stage.operation is Generate:
+            tally.see(part)
         frame = _with_reasoning(stage, part, build_observations(stage, part, failures), wanted=reasoning)
         if PROMPT_KEY not in frame.columns:
             shared = part["prompt" if "prompt" in part.columns else "key"]
@@ -110,12 +114,9 @@ def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wa
 
 
 def reasoning_in(responses: pl.Series) -> pl.Series:
-    """Return what the models wrote before their answers; null where it is nothing but a pair of marks.
-
-    Models of the kind of Qwen3 write an empty pair when they are told not to think.
-    """
+    """Return what the models wrote before their answers, null where nothing, of responses as they are read."""
     reasoning = responses.str.json_path_match(f"$.{REASONING}")
-    return reasoning.set(reasoning.str.contains(_NO_THOUGHT), None)
+    return reasoning.set(reasoning == "", None)
 
 
 def observe_stage(
@@ -133,7 +134,7 @@ def _recorded(
     store: Store, run: int, stage: Stage, *, unfinished: bool, proof: RunProof | None = None
 ) -> tuple[Iterator[pl.DataFrame], dict[bytes, str], dict[bytes, str]]:
     """Return a stage's trials in parts, and by key the reasons of failed calls and the statuses of first answers."""
-    earlier = first_statuses(store, run, stage.name, proof) if stage.rules.attempts > 1 else {}
+    earlier = first_statuses(store, run, stage.name, read_status, proof) if stage.rules.attempts > 1 else {}
     trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage), check=proof)
     failures = read_failures(store, run)
     if unfinished:
@@ -157,15 +158,13 @@ def spill_stage(
     out. `proof` checks the rows of the whole run. `design` adds the parts of what the trials vary.
     """
     trials, failures, earlier = _recorded(store, run.id, stage, unfinished=run.state in UNFINISHED, proof=proof)
-    if tally is not None and stage.operation is Generate:
-        trials = _tallied(trials, tally)
     # A review marks rows by what others are, and sees all at once.
     reviewed = type(stage).review is not Stage.review
     if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
         return gather_observations(
-            stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning, design=design
+            stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning, design=design, tally=tally
         )
-    observed = _observed(stage, trials, failures, earlier, reasoning=reasoning)
+    observed = _observed(stage, trials, failures, earlier, reasoning=reasoning, tally=tally)
     spilled = Spilled(with_parts(part, design) for part in observed)
     if _is_added(stage, spilled.schema) and not _repeats(spilled):
         spilled.without(PROMPT_KEY)
@@ -188,12 +187,6 @@ def _repeats(whole: Spilled) -> bool:
         return True
     hashes = np.sort(np.concatenate([part[PROMPT_KEY].hash().to_numpy() for part in whole.parts()]))
     return bool((hashes[1:] == hashes[:-1]).any())
-
-
-def _tallied(trials: Iterable[pl.DataFrame], tally: Tally) -> Iterator[pl.DataFrame]:
-    for part in trials:
-        tally.see(part)
-        yield part
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:
@@ -224,7 +217,8 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
 
     Args:
         stage: reads the responses.
-        trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON).
+        trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON), the last two
+            as `read_part` gives them.
         failures: reason for a missing answer, by key.
     """
     factors = _factors(stage, trials)
