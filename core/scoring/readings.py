@@ -85,18 +85,20 @@ def compare_readings(catalogue: Catalogue, store: Store, name: str, before: str,
 
 def _stage_readings(stage: Stage, first: Scores, second: Scores) -> StageReadings:
     rows = [_values(scores.lazy(stage.name).collect(engine="streaming"), stage.outcomes) for scores in (first, second)]
-    both = rows[0].join(rows[1], on="place", suffix="_after")
+    both = rows[0].join(rows[1], on="_place", suffix="_after")
     read, read_after = pl.col("status") == "ok", pl.col("status_after") == "ok"
-    differs = pl.col("value") != pl.col("value_after")
+    # An outcome that only one reading has, such as how tolerant it was, is no other value of the answer.
+    shared = (name for name in stage.outcomes if name in both.columns and f"{name}_after" in both.columns)
+    differs = pl.any_horizontal(pl.lit(False), *((pl.col(n) != pl.col(f"{n}_after")).fill_null(False) for n in shared))
     kinds = {
         "newly_read": ~read & read_after,
         "no_longer_read": read & ~read_after,
         "other_value": read & read_after & differs,
-        "other_reason": ~read & ~read_after & differs,
+        "other_reason": ~read & ~read_after & (pl.col("_value") != pl.col("_value_after")),
     }
     counts = both.select(**{name: kind.sum() for name, kind in kinds.items()}).row(0, named=True)
     changed = both.filter(pl.any_horizontal(*(kinds[name] for name in list(kinds)[:3]))).head(EXAMPLES)
-    examples = (Changed(row["trial"], row["value"], row["value_after"]) for row in changed.iter_rows(named=True))
+    examples = (Changed(row["trial"], row["_value"], row["_value_after"]) for row in changed.iter_rows(named=True))
     answers = both.filter(pl.col("status_after") != "failed").height
     return StageReadings(stage=stage.name, answers=answers, **counts, examples=tuple(examples))
 
@@ -107,4 +109,4 @@ def _values(frame: pl.DataFrame, outcomes: Sequence[str]) -> pl.DataFrame:
     outcome = [pl.format("{} = {}", pl.lit(name), pl.col(name).cast(pl.String).fill_null("-")) for name in shown]
     lost = pl.concat_str("status", "reason", separator=": ", ignore_nulls=True)
     value = pl.when(pl.col("status") == "ok").then(pl.concat_str(*outcome, separator=", ")).otherwise(lost)
-    return frame.select("trial", "status", value=value).with_row_index("place")
+    return frame.select("trial", "status", *shown, _value=value).with_row_index("_place")
