@@ -42,7 +42,6 @@ def gather_observations(
     prompts: Mapping[bytes, bytes] | None = None,
     reasoning: bool = False,
     design: Roles | None = None,
-    tally: Tally | None = None,
 ) -> pl.DataFrame:
     """Return the observations of trials that arrive in parts, after the stage's review.
 
@@ -55,10 +54,9 @@ def gather_observations(
         prompts: key that the samples of a prompt share, by their own; a key that is not there stands for itself.
         reasoning: whether a metric needs the reasoning of answers in words.
         design: adds the parts of what the trials vary.
-        tally: counts repeats of answers in words.
     """
     named = parts if prompts is None else (_asked(part, prompts) for part in parts)
-    frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning, tally=tally))
+    frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning))
     if not frames:
         return with_parts(build_observations(stage, pl.DataFrame(schema=TRIALS), failures), design)
     return with_parts(stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs), design)
@@ -81,13 +79,10 @@ def _observed(
     earlier: Mapping[bytes, str],
     *,
     reasoning: bool,
-    tally: Tally | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield the observations of each part of the trials."""
     for stored in parts:
         part = read_part(stored) if stage.operation in (Generate, Classify) else stored
-        if tally is not None and stage.operation is Generate:
-            tally.see(part)
         frame = _with_reasoning(stage, part, build_observations(stage, part, failures), wanted=reasoning)
         if PROMPT_KEY not in frame.columns:
             shared = part["prompt" if "prompt" in part.columns else "key"]
@@ -158,13 +153,15 @@ def spill_stage(
     out. `proof` checks the rows of the whole run. `design` adds the parts of what the trials vary.
     """
     trials, failures, earlier = _recorded(store, run.id, stage, unfinished=run.state in UNFINISHED, proof=proof)
+    if tally is not None and stage.operation is Generate:
+        trials = _tallied(trials, tally)
     # A review marks rows by what others are, and sees all at once.
     reviewed = type(stage).review is not Stage.review
     if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
         return gather_observations(
-            stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning, design=design, tally=tally
+            stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning, design=design
         )
-    observed = _observed(stage, trials, failures, earlier, reasoning=reasoning, tally=tally)
+    observed = _observed(stage, trials, failures, earlier, reasoning=reasoning)
     spilled = Spilled(with_parts(part, design) for part in observed)
     if _is_added(stage, spilled.schema) and not _repeats(spilled):
         spilled.without(PROMPT_KEY)
@@ -187,6 +184,13 @@ def _repeats(whole: Spilled) -> bool:
         return True
     hashes = np.sort(np.concatenate([part[PROMPT_KEY].hash().to_numpy() for part in whole.parts()]))
     return bool((hashes[1:] == hashes[:-1]).any())
+
+
+def _tallied(trials: Iterable[pl.DataFrame], tally: Tally) -> Iterator[pl.DataFrame]:
+    for stored in trials:
+        part = read_part(stored)
+        tally.see(part)
+        yield part
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:

@@ -88,13 +88,13 @@ def declines(text: str) -> bool:
     """Return whether a text opens like an English refusal; case, apostrophes and spacing do not matter."""
     if not _FIRST.match(_LEAD.sub("", text[:_LOOKED_AT])):
         return False
-    rest = opening = normalise(text)
+    remainder = opening = normalise(text)
     for preamble in (_APOLOGY, _AS_AI):
-        if found := preamble.match(rest):
-            rest = rest[found.end() :]
-    if rest.startswith(UNSURE):
+        if match := preamble.match(remainder):
+            remainder = remainder[match.end() :]
+    if remainder.startswith(UNSURE):
         return False
-    return rest.startswith(DECLINES) or (rest != opening and rest.startswith("i can't"))
+    return remainder.startswith(DECLINES) or (remainder != opening and remainder.startswith("i can't"))
 
 
 def behind_refusal(text: str) -> str:
