@@ -18,6 +18,7 @@ from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, S
 from .asking import Keyed
 from .ending import ALL_EMPTY, ALL_FAILING, ALL_UNREADABLE, LONG_WAIT, NEVER_ANSWERED, SEED_REFUSED, Stop
 from .limiter import Limiter
+from .reading import CUT_OFF, as_read
 
 LOG = logging.getLogger(__name__)
 ERRORS, EMPTY, UNREADABLE = 20, 20, 100
@@ -27,8 +28,6 @@ SILENT = 10
 """Number of failed requests, without a single answer, after which the model is considered unavailable."""
 SHOWN, SHOWN_CHARACTERS = 3, 200
 """Examples in the message, and characters of each."""
-_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens"})
-"""Finish reasons of an answer that reached its limit of tokens."""
 
 Read = Callable[[Mapping[str, Scalar], AnyResponse], Mapping[str, Scalar] | Unreadable]
 
@@ -71,6 +70,7 @@ class FailureDetector:
     def answered(self, key: bytes, request: AnyRequest, response: AnyResponse) -> HaltedError | None:
         """Receive an answer of the model."""
         self._failed.clear()
+        response = as_read(response)
         if response.status != "ok":
             return None
         if _is_cut_off(response):
@@ -108,7 +108,7 @@ def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
 def _is_cut_off(response: AnyResponse) -> bool:
     if not isinstance(response, Generation) or response.text.strip():
         return False
-    return response.finish_reason.lower() in _LENGTH
+    return response.finish_reason.lower() in CUT_OFF
 
 
 def _is_spread(factors: Sequence[Mapping[str, Scalar]]) -> bool:

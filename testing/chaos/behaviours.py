@@ -202,7 +202,7 @@ _CONTENT: dict[str, tuple[Taken, Make]] = {
     "key-escaped-in-answer": ("permanent", lambda call: _say_key(call, _escape)),
     "key-in-error": ("permanent", _echo_key),
     "control-error": ("permanent", _error(400, ATTACK, ATTACK)),
-    "refusal-words": ("refused", _said("I'm sorry, but I can't help with that.")),
+    "refusal-words": ("answer", _said("I'm sorry, but I can't help with that.")),
     "refusal-field": ("refused", _said(None, refusal="No, thank you.")),
     "refusal-part": ("refused", _said([{"type": "refusal", "refusal": "No."}])),
     "refusal-finish": ("refused", _said("I would rather not.", "refusal")),

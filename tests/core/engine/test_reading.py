@@ -8,7 +8,7 @@ from fakes import CountOptions, CountStage
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.options import build_options
 from prejudge.core.contracts.records import Generation
-from prejudge.core.engine.reading import behind_refusal, read_answer
+from prejudge.core.engine.reading import read_answer
 from prejudge.probes.attractiveness.probe import Attractiveness
 from prejudge.probes.bistereo.nli import BIStereoNLI
 from prejudge.probes.bistereo.tuples import BIStereoTuples
@@ -101,7 +101,3 @@ def test_stage_that_takes_any_text_has_no_reader():
 
 def test_filtered_answer_is_not_read():
     assert read_answer(stage_of("indicasa"), {}, Generation(text=MASKED, status="filtered")) is None
-
-
-def test_object_is_kept_whatever_its_sentences_say():
-    assert behind_refusal(f"I can't. {MASKED} I'm sorry. Regards") == f"{MASKED}Regards"

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
-from ...core.contracts.records import Generation
-
-RULE_VERSION = 1
-"""Raised whenever the rule finds other texts; part of an identity."""
+REFUSAL_READER_VERSION = 1
+"""Raised whenever the rule reads other texts as refusals; recorded with a reading, in no identity."""
 
 DECLINES: tuple[str, ...] = (
     "i can't assist",
@@ -59,6 +55,13 @@ _LEAD = re.compile(r"^[\s\"'*_>#-]+")
 _FIRST = re.compile(r"(?:i|we|sorry|as|my|very|so|truly|really)(?![a-z])", re.IGNORECASE)
 """How every refusal begins: most answers need no further look."""
 _MARKS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_DECLINES = re.compile(
+    r"\b(?:sorry|apolog\w+|can't|can ?not|won't|will not|couldn't|could not|unable|inappropriate"
+    r"|not (?:able|allowed|permitted|willing|comfortable|appropriate)|(?:don't|do not) feel|declin(?:e|ing)"
+    r"|refus(?:e|ing)|as an? (?:ai|artificial|(?:large )?language model))\b",
+    re.IGNORECASE,
+)
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bwe\b"), "i"),
     (re.compile(r"\bi (?:am|are)\b|\bi're\b"), "i'm"),
@@ -81,20 +84,25 @@ def normalise(text: str) -> str:
     return opening
 
 
-def reads_as_refusal(text: str) -> bool:
+def declines(text: str) -> bool:
     """Return whether a text opens like an English refusal; case, apostrophes and spacing do not matter."""
     if not _FIRST.match(_LEAD.sub("", text[:_LOOKED_AT])):
         return False
-    rest = opening = normalise(text)
+    remainder = opening = normalise(text)
     for preamble in (_APOLOGY, _AS_AI):
-        if found := preamble.match(rest):
-            rest = rest[found.end() :]
-    if rest.startswith(UNSURE):
+        if match := preamble.match(remainder):
+            remainder = remainder[match.end() :]
+    if remainder.startswith(UNSURE):
         return False
-    return rest.startswith(DECLINES) or (rest != opening and rest.startswith("i can't"))
+    return remainder.startswith(DECLINES) or (remainder != opening and remainder.startswith("i can't"))
 
 
-def mark_refusal(answer: Generation, *, rule: bool) -> Generation:
-    """Return an answer with its status by the text rule, unless the rule is switched off; its text stays."""
-    refused = rule and reads_as_refusal(answer.text)
-    return msgspec.structs.replace(answer, status="refused") if refused else answer
+def behind_refusal(text: str) -> str:
+    """Return a text without its sentences that decline; a JSON object is no sentence, whatever it says."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    parts = (text[:start], text[start:end], text[end:]) if 0 <= start < end else (text, "", "")
+    before, after = (
+        "\n".join(sentence for sentence in _SENTENCES.split(part) if not _DECLINES.search(sentence.translate(_MARKS)))
+        for part in (parts[0], parts[2])
+    )
+    return f"{before}{parts[1]}{after}".strip()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.adapters.shared.refusals import DECLINES, UNSURE, mark_refusal, normalise, reads_as_refusal
-from prejudge.core.contracts.records import Generation, Usage
+from prejudge.core.reading.refusals import DECLINES, UNSURE, behind_refusal, declines, normalise
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ from prejudge.core.contracts.records import Generation, Usage
     ],
 )
 def test_refusal_is_recognised(text):
-    assert reads_as_refusal(text)
+    assert declines(text)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_refusal_is_recognised(text):
     ],
 )
 def test_answer_is_no_refusal(text):
-    assert not reads_as_refusal(text)
+    assert not declines(text)
 
 
 @pytest.mark.parametrize("opening", [*DECLINES, *UNSURE])
@@ -63,21 +62,9 @@ def test_openings_are_written_as_normalised(opening):
 
 
 def test_long_text_costs_no_more():
-    assert not reads_as_refusal("very " * 1_000_000)
+    assert not declines("very " * 1_000_000)
 
 
-def test_marked_refusal_keeps_all_else():
-    answer = Generation(text="I'm sorry, but I can't assist.", finish_reason="stop", usage=Usage(output_tokens=9))
-    marked = mark_refusal(answer, rule=True)
-    assert (marked.status, marked.text, marked.finish_reason, marked.usage) == (
-        "refused",
-        answer.text,
-        "stop",
-        answer.usage,
-    )
-
-
-@pytest.mark.parametrize(("text", "rule"), [("I can't assist with that.", False), ("The doctor.", True)])
-def test_answer_stays_as_it_is(text, rule):
-    answer = Generation(text=text)
-    assert mark_refusal(answer, rule=rule) is answer
+def test_object_is_kept_whatever_its_sentences_say():
+    masked = '{"predicted_sentence": "word"}'
+    assert behind_refusal(f"I can't. {masked} I'm sorry. Regards") == f"{masked}Regards"
