@@ -27,6 +27,8 @@ Reason = Literal[
     "no such field",
     "a field without a value",
     "a refusal",
+    "another letter",
+    "another form",
 ]
 REASONS: tuple[str, ...] = get_args(Reason)
 
