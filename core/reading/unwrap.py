@@ -108,6 +108,8 @@ class Unwrapped(msgspec.Struct, frozen=True):
     """The answer without marks; what stands in a box or tag is still in it."""
     stated: tuple[str, ...] = ()
     """What stands behind each announcement, in order, up to the next one; the last one counts. It may be empty."""
+    formal: bool = False
+    """Whether the last one stands in a box, a tag or JSON, or after a colon, and not only after `the answer is`."""
 
     @property
     def empty(self) -> bool:
@@ -130,12 +132,15 @@ def unwrap(text: str, question: str = "") -> Unwrapped:
     plain = _FENCE.sub("", plain).strip()
     if (values := _json_answers(plain)) is not None:
         inner = [unwrap(value) for value in values]
-        return Unwrapped("\n".join(answer.text for answer in inner), tuple(answer.text for answer in inner))
+        return Unwrapped("\n".join(answer.text for answer in inner), tuple(answer.text for answer in inner), True)
     marked = [*_boxes(plain), *((found.start(), found[2]) for found in _TAG.finditer(plain))]
     boxed = [_unmark(content).strip() for _, content in sorted(marked)]
     plain = _unmark(plain)
-    announced = boxed or [*_announced(plain)]
-    return Unwrapped(plain, tuple(announced))
+    if boxed:
+        return Unwrapped(plain, tuple(boxed), True)
+    announced = [*_announced(plain)]
+    formal = bool(announced) and not announced[-1][0].rstrip()[-1].isalpha()
+    return Unwrapped(plain, tuple(stated for _, stated in announced), formal)
 
 
 def normalize(text: str) -> str:
@@ -224,8 +229,8 @@ def _unmark(text: str) -> str:
     return re.sub(r"[ \t]+", " ", text).strip()
 
 
-def _announced(text: str) -> Iterator[str]:
-    """Yield what stands behind each announcement, up to the next one."""
+def _announced(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each announcement, and what stands behind it up to the next one."""
     marks = [
         found
         for found in _ANNOUNCED.finditer(text)
@@ -233,4 +238,4 @@ def _announced(text: str) -> Iterator[str]:
     ]
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=False):
-        yield text[mark.end() : end].strip()
+        yield mark[0], text[mark.end() : end].strip()
