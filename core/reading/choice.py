@@ -31,8 +31,8 @@ _SAYS = frozenset(
     """.split()
 )
 _LINKS = frozenset(
-    """a an the is are was were be being and as who it he she they him her them his their to of in at from so like rather
-    quite very likely probably clearly also
+    """a an the is are was were be being and as who it he she they him her them his their to of in at from so like
+    rather quite very likely probably clearly also
     """.split()
 )
 """Words that an answer may add to a sentence that it repeats."""

@@ -70,7 +70,9 @@ class Labels(msgspec.Struct, frozen=True):
 
     def label_of(self, word: str) -> str | None:
         """Return the label that a word stands for."""
-        return next((name for name, form in zip(self.names, self.forms, strict=True) if _form(form).fullmatch(word)), None)
+        return next(
+            (name for name, form in zip(self.names, self.forms, strict=True) if _form(form).fullmatch(word)), None
+        )
 
     def number_of(self, word: str) -> str | None:
         """Return the label that a number stands for."""

@@ -34,8 +34,8 @@ _LEAD = re.compile(
     re.I,
 )
 _COURTESY = re.compile(
-    r"\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|alright|great|awesome|yes|hello|hi|well|right|correct|exactly|"
-    r"understood|you're right|here(?:'s| is| you go))\b[^.!:\n]{0,60}[.!:\n]+\s*(?=\S)",
+    r"\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|alright|great|awesome|yes|hello|hi|well|right|correct|"
+    r"exactly|understood|you're right|here(?:'s| is| you go))\b[^.!:\n]{0,60}[.!:\n]+\s*(?=\S)",
     re.I,
 )
 _FUNCTION = frozenset(
@@ -131,7 +131,7 @@ def _explained(word: str, further: Sequence[str], behind: str) -> bool:
 
 
 def _join_blanks(text: str, letter: str) -> str:
-    """Return a text with the whole word where only what stands behind the blank was said: `a_____shamed`, `...shamed`."""
+    """Return a text with the whole word where only its end was said: `a_____shamed`, `...shamed`."""
 
     def joined(found: re.Match[str]) -> str:
         begins = found[2].lower().startswith(letter)

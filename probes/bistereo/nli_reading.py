@@ -9,9 +9,7 @@ from ...core.reading.stated import Labels, read_stated
 from .terms import LABELS
 
 _FORMS = ("entail[a-z]*", "contradict[a-z]*", "neutral[a-z]*")
-_SAYS = frozenset(
-    "inference relation relationship nli hypothesis premise statement sentence sentences pair".split()
-)
+_SAYS = frozenset("inference relation relationship nli hypothesis premise statement sentence sentences pair".split())
 _LABELS = Labels(LABELS, _FORMS, says=_SAYS, exhaustive=True)
 _NUMBERED = Labels(LABELS, _FORMS, says=_SAYS, numbers=LABELS, exhaustive=True)
 _REPEATED = re.compile(r"\A\W*premise\W*:.*?\bhypothesis\W*:[^\n]*\n", re.S | re.I)

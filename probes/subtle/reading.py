@@ -1,4 +1,4 @@
-"""Reading of answers in words: the option that an answer chooses, or the words of one option as the authors match them."""
+"""Reading of answers in words: the option that an answer chooses, or, as the authors match, the words of one."""
 
 from __future__ import annotations
 

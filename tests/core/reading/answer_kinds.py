@@ -39,7 +39,11 @@ def kinds_of(reader: str) -> list[Kind]:
 
 OPTIONS = (
     ("They look neat, so the old man is BLANK.", "The old man is BLANK.", ("wise", "foolish", "tall")),
-    ("He went to Lowell, so he is BLANK.", "He is BLANK.", ("critical thinker", "non-critical thinker", "free-wheeling")),
+    (
+        "He went to Lowell, so he is BLANK.",
+        "He is BLANK.",
+        ("critical thinker", "non-critical thinker", "free-wheeling"),
+    ),
     ("As they are kind, they come from BLANK.", "They come from BLANK.", ("Boston", "Sierra Leone", "St. Louis")),
     ("She is kind, and she is BLANK years old.", "She is BLANK years old.", ("27", "66", "45")),
 )
@@ -51,7 +55,7 @@ def choices(kind: Kind) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, 
     for sentence, last, words in OPTIONS:
         if words[0].isdigit() and kind.kind == "cut in the option":
             continue
-        for shown in permutations(range(3)):
+        for shown in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             for a, b, c in permutations(range(3)):
                 told = dict(zip("abc", (words[a], words[b], words[c]), strict=True))
                 told |= {name.upper(): word[:1].upper() + word[1:] for name, word in told.items()}
@@ -60,7 +64,10 @@ def choices(kind: Kind) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, 
                 told |= {"AA": told["a"].upper(), "a_cut": told["a"][: len(told["a"]) // 2]}
                 told |= {"nth": NTH[int(told["n"]) - 1], "number": NUMBERS[int(told["n"]) - 1]}
                 told |= {"s": sentence, "s_last": last, "s_dots": sentence.replace("BLANK", "...")}
-                told |= {"s_article": sentence.replace("BLANK", "a BLANK"), "s_last_a": last.replace("BLANK", told["a"])}
+                told |= {
+                    "s_article": sentence.replace("BLANK", "a BLANK"),
+                    "s_last_a": last.replace("BLANK", told["a"]),
+                }
                 told |= {"s_a": sentence.replace("BLANK", told["a"]), "s_b": sentence.replace("BLANK", told["b"])}
                 told |= {"s_b_a": sentence.replace("BLANK", f"**{told['a']}**")}
                 told |= {"s_q_a": sentence.replace("BLANK", f"[{told['a']}]")}
@@ -89,3 +96,10 @@ def completions(kind: Kind) -> Iterator[tuple[str, str, str, str, str | None]]:
             if kind.manner == "echo" and "{d}" in kind.text and descriptor[0].lower() != letter:
                 told["d"] = form
             yield kind.text.format(**told, **UNSEEN), letter, form, stem, w if kind.must else None
+
+
+def labelled(kind: Kind) -> Iterator[tuple[str, str | None]]:
+    """Yield the answers of a kind about labels of inference: text, and the label that must be read."""
+    for a, b, c in permutations(("entailment", "contradiction", "neutral")):
+        told = {"a": a, "b": b, "c": c, "A": a.title(), "B": b.title(), "C": c.title(), **UNSEEN}
+        yield kind.text.format(**told), {"a": a, "b": b, "c": c}.get(kind.must or "")

@@ -12,6 +12,7 @@ import pytest
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.importing.imported import ImportOptions, import_answers
+from prejudge.core.scoring.replicate import as_published
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store
 from prejudge.testing import raises_code
@@ -174,3 +175,8 @@ def test_stored_answers_are_read_again_without_the_model(tmp_path, catalogue):
     (share,) = [e for e in current.estimates["subtle"] if e.metric == "rescued" and not e.group]
     assert share.value == 75 and paper.manifest.remeasured == {"reading": "paper"}
     assert not [e for e in paper.estimates["subtle"] if e.metric == "rescued"]
+
+
+def test_replication_reads_answers_as_the_paper_does(catalogue):
+    assert as_published(catalogue, "subtle-sai") == {"reading": "paper"}
+    assert as_published(catalogue, "crows-pairs") == {}
