@@ -166,10 +166,10 @@ def _last(stated: Sequence[tuple[frozenset[str], bool]]) -> Value[str] | Unread:
     """Return the one label that is stated, or the last one if it is announced and nothing else is stated behind it."""
     together = frozenset[str]().union(*(names for names, _ in stated))
     if len(together) == 1:
-        return Value(*together, "stated")
+        return Value(min(together), "stated")
     places = [at for at, (_, announced) in enumerate(stated) if announced]
     last = frozenset[str]().union(*(names for names, _ in stated[places[-1] :])) if places else together
-    return Value(*last, "announced") if len(last) == 1 else Unread("several answers")
+    return Value(min(last), "announced") if len(last) == 1 else Unread("several answers")
 
 
 def _sorted(clauses: Sequence[Clause]) -> _Found:
