@@ -36,21 +36,25 @@ _OPEN = frozenset(
 """A value beside one of these is discussed, or somebody else's."""
 _REPEATS = re.compile(r"respond|reply|please")
 """First words of a sentence of the question."""
-_ASKS = re.compile(r"respond|reply|select|choose|pick|answer|please|options?|is|are|does|do|which|what|rate|either|on|in")
+_ASKS = re.compile(
+    r"respond|reply|select|choose|pick|answer|please|options?|is|are|does|do|which|what|rate|either|on|in"
+)
 _SAYS = frozenset(
-    """answer answers label relation classification conclusion prediction output result verdict judgment judgement choice
-    option decision category response guess estimate rating score level person man woman image picture photo text it
-    it's its this that's that these they she he she's he's they're i i'd i'll i'm we is are be would must should could
-    will can may might does do did say says saying think believe feel guessing choose pick select go going get with as a
-    an the of for to from in on my our your final correct right best better most more likely probable probably plausible
-    clearly simply just overall perhaps maybe possibly actually indeed here stands leaning lean leans towards leads
-    remains both there one seems seem appears appear looks look like suitable fitting appropriate accurate true sure okay
-    ok well now then and or had based identify identified assume suppose call closer closest fits fit matches match good
-    ja also ich w\u00fcrde ist die antwort je pense est la r\u00e9ponse es creo respuesta eu acho resposta \u00e9 hmm
-    let's let me see ultimately conclude""".split()
+    """answer answers label relation classification conclusion prediction output result verdict judgment judgement
+    choice option decision category response question guess estimate rating score level person man woman image picture
+    photo text it it's its this that's that these they she he she's he's they're i i'd i'll i'm we is are be would
+    must should could will can may might does do did say says saying think believe feel guessing choose pick
+    select go going get with as a an the of for to from in on my our your final correct right best better most
+    more likely probable probably plausible clearly simply just overall perhaps maybe possibly actually indeed
+    here stands leaning lean leans towards leads remains both there one seems seem appears appear looks look like
+    suitable fitting appropriate accurate true sure okay ok well now then and or had based identify identified
+    assume suppose call closer closest fits fit matches match good ja also ich w\u00fcrde ist die antwort je pense
+    est la r\u00e9ponse es creo respuesta eu acho resposta \u00e9 hmm let's let me see ultimately conclude""".split()
 )
 """Words that say no more than that a value is the answer."""
-_COPULA = frozenset("is are was means mean would represents refers stands describes implies suggests has does for".split())
+_COPULA = frozenset(
+    "is are was means mean would represents refers stands describes implies suggests has does for".split()
+)
 _TAKES_BACK = re.compile(
     r"\b(?:can't|cannot|can not|won't|unable to|refuse to|decline to|not able to)\s+(?:\w+\s+)?"
     r"(?:answer|say|choose|decide|determine|pick|tell|help|assist|judge|know)\b",
@@ -114,6 +118,9 @@ def read_clauses(text: str, marks: Sequence[Mark], says: frozenset[str] = frozen
         if kind == "listed":
             listed |= values
             echo = echo or _asks(clause)
+            if stated and not _asks(clause) and all(word in _SAYS for word in clause.words if isinstance(word, str)):
+                # `(a). The answer is (b) or (a).` takes the first answer back.
+                stated += clause.marks
         elif kind in ("denied", "open"):
             (denied if kind == "denied" else discussed).update(values)
         elif kind == "stated":
@@ -194,6 +201,12 @@ def _asks(clause: _Clause) -> bool:
     return clause.end in ("?", "option") or _ASKS.fullmatch(first) is not None
 
 
+def _says_more(clause: _Clause) -> bool:
+    """Return whether a clause says something of its option, and does not only show it."""
+    words = [word for word in clause.words if isinstance(word, str)]
+    return not _COPULA.isdisjoint(words[:1]) or any(map(_denies, words))
+
+
 def _without_options(clauses: Sequence[_Clause], values: set[Hashable]) -> Iterator[_Clause]:
     """Yield the clauses with marks; a list of all options is one clause."""
     clauses = [clause for clause in clauses if clause.marks or clause.words]
@@ -209,7 +222,7 @@ def _without_options(clauses: Sequence[_Clause], values: set[Hashable]) -> Itera
                 break
             run.append(clause)
         marks = [mark for clause in run for mark in clause.marks]
-        plain = all(not (len(clause.words) > 1 and clause.words[1] in _COPULA) for clause in run)
+        plain = not any(map(_says_more, run))
         if len(values) > 1 and plain and {mark.value for mark in marks} == values:
             yield _Clause(tuple(marks), "option", False)
             at += len(run)

@@ -49,10 +49,10 @@ def read_fields(text: str, names: Sequence[str], question: str = "") -> Value[Fi
     return Unread("no such field")
 
 
-def _checked(found: Sequence[Mapping[str, Any]]) -> Value[Fields] | Unread:
-    if any(isinstance(value, (list, dict)) for fields in found for value in fields.values()):
+def _checked(items: Sequence[Mapping[str, Any]]) -> Value[Fields] | Unread:
+    if any(isinstance(value, (list, dict)) for fields in items for value in fields.values()):
         return Unread("several answers")
-    texts = [{name: _text(value) for name, value in fields.items()} for fields in found]
+    texts = [{name: _text(value) for name, value in fields.items()} for fields in items]
     if any(fields != texts[0] for fields in texts):
         return Unread("several answers")
     return Value(texts[0], "in a field") if all(texts[0].values()) else Unread("a field without a value")
@@ -72,7 +72,7 @@ def _text(value: Any) -> str:
 def _objects(text: str) -> Iterator[Any]:
     """Yield the JSON objects of a text, outermost first; also those with single quotes or a comma too many."""
     plain, end = _FENCE.sub(" ", text), 0
-    for start in (found.start() for found in _OBJECT.finditer(plain)):
+    for start in (match.start() for match in _OBJECT.finditer(plain)):
         if start < end:
             continue
         for candidate in (plain, _TRAILING.sub("", plain)):
@@ -111,12 +111,12 @@ def _named(item: Any, names: Sequence[str]) -> dict[str, Any] | None:
 def _lines(raw: str, plain: str, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the values that stand in tags, or behind the name in a line or a row of a table."""
     values: dict[str, list[str]] = {}
-    one = "|".join(map(re.escape, names))
+    every = "|".join(map(re.escape, names))
     for name in names:
         word = re.escape(name)
         tagged = re.findall(rf"<{word}>(.*?)</{word}>", raw, re.I | re.S)
         lines = re.findall(
-            rf"(?:^|[;|\n])[ \t]*[\"']?{word}[\"']?[ \t]*[:=|][ \t]*(.*?)[ \t]*(?=\||;[ \t]*[\"']?(?:{one})\b|$)",
+            rf"(?:^|[;|\n])[ \t]*[\"']?{word}[\"']?[ \t]*[:=|][ \t]*(.*?)[ \t]*(?=\||;[ \t]*[\"']?(?:{every})\b|$)",
             plain,
             re.I | re.M,
         )

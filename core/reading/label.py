@@ -53,28 +53,30 @@ def read_label(text: str, labels: Sequence[str], question: str = "") -> Value[st
 
 def _ends_in_an_article(text: str, names: dict[str, str]) -> bool:
     """Return whether a text ends in a bare small letter behind a word, which may be an article that was cut off."""
-    found = re.search(r"\b[^\W\d_][\w']*[ ]([a-z])\Z", text)
-    return found is not None and found[1] in names and not re.search(r"\b(?:option|choice|label)\s+\w\Z", text, re.I)
+    match = re.search(r"\b[^\W\d_][\w']*[ ]([a-z])\Z", text)
+    return match is not None and match[1] in names and not re.search(r"\b(?:option|choice|label)\s+\w\Z", text, re.I)
 
 
 @lru_cache(maxsize=64)
 def _marks_of(labels: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
     """Return the pattern of marks of labels, and the labels by their small letters."""
     names = {label.lower(): label for label in labels}
-    one = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    any_label = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     bare = "|".join(map(re.escape, sorted((name for name in names if name != "i"), key=len, reverse=True))) or r"(?!)"
+    after = rf"(?![\w'-]){_FOLLOWING}"
     return re.compile(
-        rf"[(\[]\s*(?P<round>{one})\s*[)\]]|(?<![\w'-])(?:option|choice|label)\s+(?P<option>{one})(?![\w'-]){_FOLLOWING}"
-        rf"|(?<![\w('-])(?P<half>{one})\)|(?<!\w)[\"'](?P<quoted>{one})[\"'](?!\w)"
-        rf"|^[ \t]*(?P<head>{one})(?:\.(?=\s)|:(?=[ \t]*(?:\S+[ \t]*){{0,4}}$))|(?<![\w'(-])(?P<bare>{bare})(?![\w'-]){_FOLLOWING}|\A\W*(?P<alone>{one})\W*\Z",
+        rf"[(\[]\s*(?P<round>{any_label})\s*[)\]]|(?<![\w'-])(?:option|choice|label)\s+(?P<option>{any_label}){after}"
+        rf"|(?<![\w('-])(?P<half>{any_label})\)|(?<!\w)[\"'](?P<quoted>{any_label})[\"'](?!\w)"
+        rf"|^[ \t]*(?P<head>{any_label})(?:\.(?=\s)|:(?=[ \t]*(?:\S+[ \t]*){{0,4}}$))"
+        rf"|(?<![\w'(-])(?P<bare>{bare}){after}|\A\W*(?P<alone>{any_label})\W*\Z",
         re.I | re.M,
     ), names
 
 
 def _find(pattern: re.Pattern[str], names: dict[str, str], text: str) -> list[Mark]:
     marks = []
-    for found in pattern.finditer(text):
-        kind = found.lastgroup or ""
-        start, end = found.span(kind) if kind in ("bare", "head", "alone") else found.span()
-        marks.append(Mark(start, end, names[found[kind].lower()], kind != "bare"))
+    for match in pattern.finditer(text):
+        kind = match.lastgroup or ""
+        start, end = match.span(kind) if kind in ("bare", "head", "alone") else match.span()
+        marks.append(Mark(start, end, names[match[kind].lower()], kind != "bare"))
     return marks

@@ -10,8 +10,8 @@ from ..contracts import Unreadable
 
 T = TypeVar("T")
 How = Literal["alone", "announced", "stated", "named", "in a field", "filled in", "by elimination", "exact"]
-"""`alone`: nothing but the value. `announced`: after `Answer:`, in a box, a tag or JSON. `stated`: in a clause that says
-no more than that it is the answer. `named`: the only one that the text names. `filled in`: the sentence with the
+"""`alone`: nothing but the value. `announced`: after `Answer:`, in a box, a tag or JSON. `stated`: in a clause that
+says no more than that it is the answer. `named`: the only one that the text names. `filled in`: the sentence with the
 option."""
 Reason = Literal[
     "an empty answer",

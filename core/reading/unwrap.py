@@ -133,7 +133,7 @@ def unwrap(text: str, question: str = "") -> Unwrapped:
     if (values := _json_answers(plain)) is not None:
         inner = [unwrap(value) for value in values]
         return Unwrapped("\n".join(answer.text for answer in inner), tuple(answer.text for answer in inner), True)
-    marked = [*_boxes(plain), *((found.start(), found[2]) for found in _TAG.finditer(plain))]
+    marked = [*_boxes(plain), *((match.start(), match[2]) for match in _TAG.finditer(plain))]
     boxed = [_unmark(content).strip() for _, content in sorted(marked)]
     plain = _unmark(plain)
     if boxed:
@@ -160,15 +160,15 @@ def _own_part(text: str, question: str) -> str:
         pattern = r"\s+".join(map(re.escape, asked.split()))
         text = re.sub(rf"\A\W*{pattern}", "", text, count=1, flags=re.I)
     text = _RESTATED.sub("", text)
-    further = next((found.start() for found in _FURTHER.finditer(text) if text[: found.start()].strip(EDGES)), None)
+    further = next((match.start() for match in _FURTHER.finditer(text) if text[: match.start()].strip(EDGES)), None)
     return text[:further]
 
 
 def _json_answers(text: str) -> list[str] | None:
     """Return the answer of a text that is JSON, or has an object with an answer; None where there is none."""
     stated: list[str] | None = None
-    for value, whole in _values(text):
-        answer = _answer_of(value, whole=whole)
+    for value, alone in _values(text):
+        answer = _answer_of(value, alone=alone)
         if answer is not None:
             stated = [*(stated or ()), answer]
     return stated
@@ -184,7 +184,7 @@ def _values(text: str) -> Iterator[tuple[Any, bool]]:
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
     end = 0
-    for start in (found.start() for found in re.finditer(r"\{\s*[\"']", text)):
+    for start in (match.start() for match in re.finditer(r"\{\s*[\"']", text)):
         if start < end:
             continue
         try:
@@ -194,28 +194,28 @@ def _values(text: str) -> Iterator[tuple[Any, bool]]:
         yield value, False
 
 
-def _answer_of(value: Any, *, whole: bool) -> str | None:
+def _answer_of(value: Any, *, alone: bool) -> str | None:
     """Return the answer in a JSON value: its field for answers, or its only value."""
     if isinstance(value, dict):
         keyed = [item for key, item in value.items() if str(key).strip().lower().replace(" ", "_") in _ANSWER_KEYS]
         if len(keyed) == 1:
-            return _answer_of(keyed[0], whole=True)
-        return _answer_of(next(iter(value.values())), whole=True) if len(value) == 1 and whole else None
+            return _answer_of(keyed[0], alone=True)
+        return _answer_of(next(iter(value.values())), alone=True) if len(value) == 1 and alone else None
     if isinstance(value, list):
-        return _answer_of(value[0], whole=whole) if len(value) == 1 and whole else None
+        return _answer_of(value[0], alone=alone) if len(value) == 1 and alone else None
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if whole and isinstance(value, (str, int, float)) else None
+    return str(value) if alone and isinstance(value, (str, int, float)) else None
 
 
 def _boxes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the place and the content of each LaTeX box, with the braces in it balanced."""
-    for found in _BOX.finditer(text):
-        depth, end = 1, found.end()
-        while end < len(text) and depth and end - found.end() < 400:
+    for match in _BOX.finditer(text):
+        depth, end = 1, match.end()
+        while end < len(text) and depth and end - match.end() < 400:
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
-        yield found.start(), text[found.end() : end - (depth == 0)]
+        yield match.start(), text[match.end() : end - (depth == 0)]
 
 
 def _unmark(text: str) -> str:
@@ -223,7 +223,7 @@ def _unmark(text: str) -> str:
     text = _STRUCK.sub("", _HTML.sub(" ", _TAG.sub(r" \2 ", text)))
     if "\\" in text:
         text = _COMMAND.sub("", _BOX.sub("{", text)).replace("\\%", "%")
-    text = _DOLLARS.sub(lambda found: found[1] or " ", text)
+    text = _DOLLARS.sub(lambda match: match[1] or " ", text)
     text = re.sub(r"\{([^{}\n]*)\}", r"\1", re.sub(r"\{([^{}\n]*)\}", r"\1", text))
     text = _LINE_MARKS.sub("", _EMPHASIS.sub("", text))
     return re.sub(r"[ \t]+", " ", text).strip()
@@ -232,9 +232,9 @@ def _unmark(text: str) -> str:
 def _announced(text: str) -> Iterator[tuple[str, str]]:
     """Yield each announcement, and what stands behind it up to the next one."""
     marks = [
-        found
-        for found in _ANNOUNCED.finditer(text)
-        if not _NO_ANSWER.search(text, max(0, found.start() - 40), found.start())
+        match
+        for match in _ANNOUNCED.finditer(text)
+        if not _NO_ANSWER.search(text, max(0, match.start() - 40), match.start())
     ]
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=False):

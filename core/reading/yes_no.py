@@ -11,7 +11,9 @@ from .unwrap import unwrap
 
 YesNo = Literal["yes", "no"]
 WORDS: dict[str, YesNo] = {
-    **dict.fromkeys(("yes", "yeah", "yep", "true", "ja", "oui", "s\u00ed", "sim", "\u0939\u093e\u0901", "\u0939\u093e\u0902"), "yes"),
+    **dict.fromkeys(
+        ("yes", "yeah", "yep", "true", "ja", "oui", "s\u00ed", "sim", "\u0939\u093e\u0901", "\u0939\u093e\u0902"), "yes"
+    ),
     **dict.fromkeys(("no", "nope", "false", "nein", "non", "n\u00e3o", "\u0928\u0939\u0940\u0902"), "no"),
     **{"\u662f\u7684": "yes", "\u4e0d\u662f": "no", "\u662f": "yes"},
 }

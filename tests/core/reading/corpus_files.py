@@ -1,8 +1,8 @@
 """The corpus of answers: files of JSON Lines, and how each reader reads them.
 
 A line has the answer (`text`), what must come out (`must`; null: unreadable, for the `reason`), how it is given
-(`manner`), its language, and where answers of its kind were misread (`source`; `own`: this project's thought). The texts
-are this project's. `held_back` kinds were read for the first time when the reader was ready.
+(`manner`), its language, and where answers of its kind were misread (`source`; `own`: this project's thought). The
+texts are this project's. `held_back` kinds were read for the first time when the reader was ready.
 """
 
 from __future__ import annotations

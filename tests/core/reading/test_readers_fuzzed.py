@@ -16,9 +16,9 @@ from prejudge.core.reading.yes_no import read_yes_no
 
 SIGNS = "()[]{}<>\\$*_`~#:;.,!?|/=-\"'\n \u200b\uff08\uff09"
 WORDS = st.sampled_from(
-    """answer Answer: is not or and I would pick option because than rather over (p) (q) p q P Q p. q) "p" [q] yes no Yes
-    No. true 4 five 3/5 4.5 highly biased if can't choose the picture boxed \\boxed{p} <answer> </answer> {"answer": wrong:
-    Antwort: Question: ? , . \n - / = **p** ```""".split(" ")
+    """answer Answer: is not or and I would pick option because than rather over (p) (q) p q P Q p. q) "p" [q] yes no
+    Yes No. true 4 five 3/5 4.5 highly biased if can't choose the picture boxed \\boxed{p} <answer> </answer>
+    {"answer": wrong: Antwort: Question: ? , . \n - / = **p** ```""".split()
 )
 SENTENCES = st.lists(WORDS | st.text(alphabet=SIGNS, max_size=3), max_size=14).map(" ".join)
 TEXTS = SENTENCES | st.text(max_size=120)
