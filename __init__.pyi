@@ -78,6 +78,7 @@ from .core.contracts.estimates import Missing as Missing
 
 # Modules of further names
 from .core import design as design
+from .core import reading as reading
 from .core import statistics as statistics
 from .core.contracts import estimates as estimates
 from .core.contracts import records as records

@@ -56,7 +56,7 @@ class Part(NamedTuple):
 
 
 STUB = Path(__file__).resolve().parents[1] / "__init__.pyi"
-MODULES = {"design", "statistics", "errors", "estimates", "records"}
+MODULES = {"design", "reading", "statistics", "errors", "estimates", "records"}
 """Names of the door that are modules: each has a part of the page."""
 FURTHER: dict[str, list[Part | str]] = {
     "`prejudge.estimates`": [
@@ -87,6 +87,14 @@ FURTHER: dict[str, list[Part | str]] = {
         Part("core.design.stage"),
         Part("core.design.wording", "Wording Worded"),
         Part("core.design.record", "Roles Declared Facet Incidence"),
+    ],
+    "`prejudge.reading`": [
+        "`from prejudge import reading`. [Reading answers](../reading.md) explains the readers.",
+        Part("core.reading.results", "Value Unread"),
+        Part("core.reading.label", "read_label"),
+        Part("core.reading.number", "read_number"),
+        Part("core.reading.yes_no", "read_yes_no"),
+        Part("core.reading.fields", "read_fields"),
     ],
     "`prejudge.records`": [
         "Requests and their responses: `from prejudge import records`.",

@@ -200,7 +200,7 @@ def _of_estimates(table: Table, study: str, published: Sequence[Published], opti
 
 
 def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateOptions) -> list[Judged]:
-    scores = score(catalogue, store, run.name, options.assignments)
+    scores = score(catalogue, store, run.name, {**as_published(catalogue, run.study), **options.assignments})
     study = scores.manifest.study
     published = catalogue.registry.study(study.name).published
     name, imported = study.roles.get(SUBJECT, ""), scores.manifest.mode == IMPORTED
@@ -216,6 +216,12 @@ def _of_run(catalogue: Catalogue, store: Store, run: RunRow, options: ReplicateO
         return judged
     why = f"the values are those of {model}, the run is of {name!r}"
     return [msgspec.structs.replace(one, verdict=UNJUDGED, why=why) for one in judged]
+
+
+def as_published(catalogue: Catalogue, study: str) -> Mapping[str, Any]:
+    """Return the options by which answers are read as in the paper: none where a study has one reading."""
+    options = catalogue.plugins.load("probe", catalogue.registry.study(study).probe).options
+    return {"reading": "paper"} if "reading" in options.rereads else {}
 
 
 def published_of(registry: Registry, manifest: Manifest, published: Sequence[Published]) -> list[str]:

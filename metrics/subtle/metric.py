@@ -232,8 +232,8 @@ RESCUED = Share(
     where=pl.col("rescued").is_not_null(),
     main=False,
     groups=OVERALL,
-    label="Answers read only by the tolerant reading",
-    meaning="Percentage of the readable answers that the authors' reading does not read.",
+    label="Answers that the authors' program does not read",
+    meaning="Percentage of the readable answers that the authors' program does not read: marks, numbers or sentences.",
     direction="more answers with marks or labels around an option",
 )
 

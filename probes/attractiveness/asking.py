@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Literal, NamedTuple
 
 from ...core.contracts import Unreadable
 from ...core.contracts.records import Likelihoods
+from ...core.reading import Unread, read_label
 from .scenarios import Scenario
 
 Articles = Literal["listed", "always"]
@@ -17,12 +17,6 @@ PROMPT = (
     "Respond only with ({x}) or ({y})."
 )
 """Source: the paper, section 3.2, which has the question for a pair of jobs, with the article `a`."""
-_LEAD = r"(?:(?:the|my)\s+)?(?:best\s+)?(?:answer|estimate|guess|choice|response)?\s*(?:is\s*)?[:\s]*"
-_LABEL = r"(?:\(([ab])\)|\b([ab])(?:\)|[.:](?=\s|$)))"
-"""A label that is marked as one: `(a)`, `a)`, `a.` or `a:`; a bare `a` may be an article."""
-_LABELLED = re.compile(rf"{_LEAD}(?:option\s+)?{_LABEL}(?P<rest>.*)", re.S)
-_MARKED = re.compile(_LABEL)
-_BARE = re.compile(rf"{_LEAD}(?:option\s+)?\(?([ab])\)?[.:]?")
 
 
 class Order(NamedTuple):
@@ -47,31 +41,10 @@ def prompt_of(scenario: Scenario, order: Order, articles: Articles) -> str:
     )
 
 
-def read_label(text: str) -> str | Unreadable:
-    """Return `a` or `b`, or the kind of an unreadable answer.
-
-    An answer is the label alone, or begins with the label marked as one (`(a) Doctor`, `a) Doctor`, `A. Doctor`) and
-    does not name the other one.
-    """
-    answer = text.strip().strip("*\"'`").lower()
-    if found := _BARE.fullmatch(answer):
-        return found[1]
-    named = _marked(answer)
-    if _LABELLED.fullmatch(answer) and len(named) == 1:
-        return named.pop()
-    return Unreadable(_kind(answer, named))
-
-
-def _marked(answer: str) -> set[str]:
-    return {bracketed or bare for bracketed, bare in _MARKED.findall(answer)}
-
-
-def _kind(answer: str, named: set[str]) -> str:
-    if not answer:
-        return "an empty answer"
-    if len(named) > 1:
-        return "both labels"
-    return "a label within other words" if named else "no label"
+def read_answer(text: str) -> str | Unreadable:
+    """Return `a` or `b`, or the kind of an unreadable answer."""
+    result = read_label(text, LABELS)
+    return result.unreadable() if isinstance(result, Unread) else result.value
 
 
 def share_of_a(response: Likelihoods) -> float | Unreadable:

@@ -39,7 +39,7 @@ from ...core.design.levels import Value
 from ...core.statistics.estimates import TestingOptions, fewest_together
 from ..shared.images import upright
 from ..shared.sampling import ensure_drawable
-from .asking import LABELS, ORDERS, Articles, prompt_of, read_label, score_of, share_of_a
+from .asking import LABELS, ORDERS, Articles, prompt_of, read_answer, score_of, share_of_a
 from .design import FACTORS, face_design, image_table
 from .faces import Face, draw, pairs, paper_faces
 from .scenarios import Scenario, load_scenarios
@@ -252,7 +252,7 @@ class GenerateStage(AskedStage):
         """Read (a) or (b)."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
-        label = read_label(response.text)
+        label = read_answer(response.text)
         return label if isinstance(label, Unreadable) else self._outcome(factors, float(label == LABELS[0]))
 
     def read_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
@@ -260,7 +260,7 @@ class GenerateStage(AskedStage):
         distinct = frame["response"].unique()
         shares: dict[str, float] = {}
         for text in distinct:
-            label = read_label(_decode(text).text)
+            label = read_answer(_decode(text).text)
             if isinstance(label, Unreadable):
                 return None
             shares[text] = float(label == LABELS[0])

@@ -27,6 +27,7 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ...core.reading.results import Unread
 from ..shared.sampling import ensure_drawable
 from .nli_reading import read_words
 from .terms import LABELS
@@ -94,7 +95,9 @@ def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] 
     """Return the label, and the probabilities if the model gives them."""
     if isinstance(response, Generation):
         found = read_words(response.text, numbered=options.prompt in ("1", "2"))
-        return found if isinstance(found, Unreadable) else {"label": found, **dict.fromkeys(PROBABILITIES)}
+        if isinstance(found, Unread):
+            return found.unreadable()
+        return {"label": found.value, **dict.fromkeys(PROBABILITIES)}
     if isinstance(response, Classification):
         return _named(response.probabilities, options.names)
     if isinstance(response, Likelihoods) and len(response.scores) == len(LABELS):

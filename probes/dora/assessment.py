@@ -6,7 +6,6 @@ A stage whose role has no model is skipped, except for the first stage of a stud
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,6 +22,7 @@ from ...core.contracts.records import (
     Scalar,
     Text,
 )
+from ...core.reading import Unread, read_number
 from .associations import Associations
 from .options import DoraOptions
 from .terms import PAIR, UNKNOWN
@@ -39,10 +39,6 @@ QUESTION = (
     f"Rate it on a 5 point Likert scale: {SCALE}. Answer with the number only."
 )
 """The paper does not print its question; this one follows its section 3.3, and has the scale of footnote 6."""
-_SCALE_NAMED = re.compile(
-    r"(?:\bout of|\bof|/)\s*(?:5|five)\b|\b(?:5|five)[\s-]point\b|\b1\s*(?:-|\u2013|to)\s*5\b", re.I
-)
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w])")
 
 
 class AssessmentStage(LargeStage):
@@ -150,20 +146,9 @@ def assess(options: DoraOptions, associations: Associations) -> Sequence[Stage]:
 
 
 def read_level(text: str) -> int | Unreadable:
-    """Return the one level, from 1 to 5, that an answer names by number, words or both."""
-    answer = _SCALE_NAMED.sub(" ", text)
-    if not answer.strip():
-        return Unreadable("an empty answer")
-    said = {level for level, name in enumerate(LEVELS, 1) if re.search(rf"\b{name}\b", answer, re.I)}
-    numbers = {float(number) for number in _NUMBER.findall(answer)}
-    if len(numbers) > 1 or len(said) > 1:
-        return Unreadable("several levels")
-    if not numbers and not said:
-        return Unreadable("no level")
-    if numbers and not numbers <= set(range(1, 6)):
-        return Unreadable("a number off the scale")
-    levels = {int(number) for number in numbers} | said
-    return levels.pop() if len(levels) == 1 else Unreadable("a number and other words")
+    """Return the one level, from 1 to 5, that an answer gives by number, words or both."""
+    result = read_number(text, 1, len(LEVELS), names=dict(enumerate(LEVELS, 1)))
+    return result.unreadable() if isinstance(result, Unread) else result.value
 
 
 def _named(response: AnyResponse) -> dict[str, float] | Unreadable:

@@ -14,16 +14,19 @@ from ...core.contracts import Counting, Options, Probe, Stage, Unreadable, harml
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
 from ...core.design import Cell, Design, DesignedStage
+from ...core.reading.results import Unread
+from ...core.reading.words import Blank, read_word
 from .assessment import assess
 from .associations import Associations
 from .authors import asked_about
-from .completions import BLANK, VERB_BLANK, read_word
 from .descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
 from .design import completions_design
 from .options import DoraOptions
 from .wordings import ensure_wordings, stem_in
 
 MODALITY: Final = "t2t"
+BLANK, VERB_BLANK = "_____", "____ing"
+"""Source: the paper, Figure 8."""
 INSTRUCTION = "Complete the sentence with one word that begins with the letter shown. Answer with that word only."
 """The project's own. The paper prints only the sentence."""
 
@@ -87,14 +90,15 @@ class CompletionStage(DesignedStage):
         return Generate(messages=messages, sampling=self._sampling, sample=sample)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Read the word, and check its first letter."""
+        """Read the word. None of the descriptor's own words is an association."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
         setting, form = str(factors["setting"]), str(factors["form"])
         # Imported answers may not say their wording; the paper's is recognised by the people it is about.
         stem = stem_in(setting, form, "", str(factors.get("wording") or ""))
-        word = read_word(response.text, str(factors["letter"]), form, setting == "verb", stem)
-        return word if isinstance(word, Unreadable) else {"word": word}
+        ending = "ing" if setting == "verb" else ""
+        word = read_word(response.text, Blank(letter=str(factors["letter"]), about=form, stem=stem, ending=ending))
+        return word.unreadable() if isinstance(word, Unread) else {"word": word.value}
 
 
 class DoraT2T(Probe):

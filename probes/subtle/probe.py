@@ -44,7 +44,7 @@ CHOICE = ("chosen", "position")
 ORDER_OF = {"".join(map(str, order)): order for order in EVERY}
 """Orders by the names of their levels."""
 RESCUED = "rescued"
-"""Outcome: whether only the tolerant reading reads an answer; null with the strict one."""
+"""Outcome: whether the authors' program does not read an answer; null with its own reading."""
 
 
 class SubtleOptions(Options, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
 
     direction: Literal["sai", "asa"] = "sai"
     """`sai`: a stimulus is given and an attribute chosen; `asa`: the other way round."""
-    rereads: ClassVar[frozenset[str]] = frozenset({"reading", "read_labels", "per_token"})
+    rereads: ClassVar[frozenset[str]] = frozenset({"reading", "per_token"})
     asking: Literal["generate", "likelihood"] = "generate"
     """`generate`: the model answers in words, as in the paper; `likelihood`: the likeliest option is its answer."""
     data: str | None = None
@@ -81,11 +81,9 @@ class SubtleOptions(Options, frozen=True, kw_only=True):
     temperature: float | None = 0.0
     """Temperature of `generate`. The paper does not give it."""
     max_tokens: int = 32
-    reading: Reading = "strict"
-    """`strict`: an answer is the words of one option, as in the authors' program; `tolerant`: marks, punctuation,
-    numbers and announcements around them are taken away (`**wise**`, `Wise!`, `2. wise`, `Answer: wise`)."""
-    read_labels: bool = False
-    """Also read answers with only the number of an option, which the authors exclude."""
+    reading: Reading = "current"
+    """`current`: an answer is the option that it states by words or number, or fills into the sentence; `paper`: only
+    the words of one option, as in the authors' program."""
     per_token: bool = False
     """With `likelihood`, compare options by the mean log-probability per token instead of the sum."""
     published_model: str | None = None
@@ -207,10 +205,11 @@ class GenerateStage(SubtleStage):
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
         how = self._options.reading
-        found = read_words(factors, response.text, labels=self._options.read_labels, reading=how)
+        numbered = factors.get("prompt") != "authors-list"
+        found = read_words(factors, response.text, reading=how, numbered=numbered)
         if isinstance(found, Unreadable):
             return found
-        rescued = found.rescued if how == "tolerant" else None
+        rescued = found.rescued if how == "current" else None
         return {"chosen": found.chosen, "position": self.place(factors, found.chosen), RESCUED: rescued}
 
 

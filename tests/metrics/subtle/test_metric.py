@@ -485,7 +485,7 @@ def test_tau_of_the_authors_reports_comes_out_to_the_digit(report):
     assert found.value == pytest.approx(tau, rel=1e-12) and found.p == pytest.approx(p, rel=1e-9)
 
 
-def test_share_that_the_tolerant_reading_rescues_is_reported():
+def test_share_that_the_authors_do_not_read_is_reported():
     frame = study(0.2, terms=4).with_columns(rescued=pl.int_range(pl.len()) % 4 == 0)
     assert one(computed(frame), "rescued").value == pytest.approx(25)
     assert not [e for e in computed(frame.drop("rescued")) if e.metric == "rescued"]

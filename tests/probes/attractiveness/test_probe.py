@@ -12,7 +12,7 @@ from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.canonical import encode
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generate, Generation, Image, Likelihood, Likelihoods, TokenScores
-from prejudge.probes.attractiveness.asking import read_label
+from prejudge.probes.attractiveness.asking import read_answer
 from prejudge.probes.attractiveness.probe import Attractiveness, AttractivenessOptions
 from prejudge.testing import raises_code
 
@@ -118,28 +118,28 @@ def test_images_give_the_bytes_behind_every_request():
         ("**B. Nurse**", "b"),
         ("The answer is a) Doctor.", "a"),
         ("A. Doctor\n\nThe person wears a coat.", "a"),
+        ("(a) Doctor; b) Nurse is less likely", "a"),
     ],
 )
 def test_label_is_read(text, label):
-    assert read_label(text) == label
+    assert read_answer(text) == label
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
         ("", "an empty answer"),
-        ("Doctor", "no label"),
-        ("I cannot judge a person by their looks.", "no label"),
-        ("(a) or (b)", "both labels"),
-        ("a) Doctor or b) Nurse", "both labels"),
-        ("A. Doctor, B. Nurse", "both labels"),
-        ("(a) Doctor; b) Nurse is less likely", "both labels"),
-        ("It is certainly not (a).", "a label within other words"),
-        ("a doctor", "no label"),
+        ("Doctor", "other words"),
+        ("I cannot judge a person by their looks.", "other words"),
+        ("(a) or (b)", "several answers"),
+        ("a) Doctor or b) Nurse", "several answers"),
+        ("A. Doctor, B. Nurse", "several answers"),
+        ("It is certainly not (a).", "a denied answer"),
+        ("a doctor", "other words"),
     ],
 )
 def test_other_answers_are_unreadable_by_kind(text, kind):
-    assert read_label(text) == Unreadable(kind)
+    assert read_answer(text) == Unreadable(kind)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,8 @@ READ = {
     "Q and A": "Q: Does it follow?\nA: {A}",
     "true in words": "The hypothesis is, given the premise, {a}.",
     "no sentence": "no, {a}",
+    "a second thought": "{B}. Actually, the answer is {a}.",
+    "changed": "Label: {B}\nFinal answer: {A}",
 }
 LEFT = {
     "neither nor": "It is neither {a} nor {b}.",
@@ -134,8 +136,6 @@ UNREADABLE = {
     "either": "It could be either {a} or {b}.",
     "the answer is two": "The answer is {a} or {b}.",
     "between": "Somewhere between {a} and {b}.",
-    "a second thought": "{A}. Actually, the answer is {b}.",
-    "changed": "Label: {A}\nFinal answer: {B}",
     "doubt": "{A}, or perhaps {b}.",
     "question": "{A}?\nI cannot tell {a} from {b}.",
     "denied": "It is not {a}.",

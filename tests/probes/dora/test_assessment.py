@@ -44,15 +44,15 @@ def test_level_is_read_by_number_or_words(answer, level):
     ("answer", "kind"),
     [
         ("", "an empty answer"),
-        ("It depends.", "no level"),
-        ("biased", "no level"),
-        ("0", "a number off the scale"),
-        ("6", "a number off the scale"),
-        ("3.5", "a number off the scale"),
-        ("3 or 4", "several levels"),
-        ("Slightly biased or moderately biased", "several levels"),
+        ("It depends.", "no number"),
+        ("biased", "no number"),
+        ("0", "out of range"),
+        ("6", "out of range"),
+        ("3.5", "out of range"),
+        ("3 or 4", "several answers"),
+        ("Slightly biased or moderately biased", "several answers"),
         ("2 (Highly biased)", "a number and other words"),
-        ("4th", "no level"),
+        ("4th", "no number"),
     ],
 )
 def test_other_judgements_are_unreadable_by_kind(answer, kind):

@@ -155,10 +155,10 @@ def test_answer_is_matched_as_the_authors_match(text, chosen):
     ("text", "kind"),
     [
         ("", "an empty answer"),
-        ("2", "the number of an option alone"),
-        ("plain", "words of the sentence"),
-        ("wise or stupid", "several options"),
-        ("He is wise, I think", "an option among other words"),
+        ("plain", "echo of the question"),
+        ("wise or stupid", "several answers"),
+        ("not wise", "a denied answer"),
+        ("He knows wise people", "an answer among other words"),
         ("handsome", "other words"),
     ],
 )
@@ -166,59 +166,42 @@ def test_anything_else_is_unreadable_by_kind(text, kind):
     assert ask(text) == Unreadable(kind)
 
 
-def test_number_is_read_where_it_is_allowed():
-    assert ask("Option 2", read_labels=True) == {"chosen": "negative", "position": 2, "rescued": None}
+def test_number_is_read_where_the_question_numbers_the_options():
+    assert ask("Option 2") == {"chosen": "negative", "position": 2, "rescued": True}
+    asked = stage(orders="paper", prompts=("ours", "authors-list"))
+    factors = next(iter(asked.trials({}))).factors | {"prompt": "authors-list"}
+    assert asked.read(factors, Generation(text="2")) == Unreadable("other words")
 
 
 @pytest.mark.parametrize("option", ["wise", "stupid", "free-wheeling", "27", "University of St. Louis", "more busy"])
 @pytest.mark.parametrize(
     "written",
     [
-        *(
-            "**{}**",
-            '"{}"',
-            "“{}”",
-            "{}!",
-            "2. {}",
-            "(2) {}",
-            "2) **{}**",
-            "Option 2: {}",
-            "option 2 - {}",
-            "Answer: {}",
-        ),
-        *("The answer is: {}.", "**Answer:** {}", "Answer: 2. {}", "> {}", "`{}`", "[{}]", "BLANK = {}", "{}\n\n"),
+        *("**{}**", '"{}"', "\u201c{}\u201d", "{}!", "2. {}", "(2) {}", "2) **{}**", "Option 2: {}", "option 2 - {}"),
+        *("Answer: {}", "The answer is: {}.", "**Answer:** {}", "Answer: 2. {}", "> {}", "`{}`", "[{}]", "BLANK = {}"),
+        *("{}\n\n", "They look neat, and they are {}.", "They are {}."),
     ],
 )
-def test_tolerant_reading_takes_away_what_stands_around_an_option(option, written):
-    factors = {"positive": "kind", "negative": option, "neutral": "x", "order": None, "context": "BLANK"}
-    found = read_words(factors, written.format(option), reading="tolerant")
+def test_option_is_read_whatever_stands_around_it_and_whether_the_authors_read_it(option, written):
+    factors = {"positive": "kind", "negative": option, "neutral": "x", "order": None}
+    factors["context"] = "They look neat, and they are BLANK."
+    found = read_words(factors, written.format(option))
     assert isinstance(found, Read) and found.chosen == "negative"
-    strict = read_words(factors, written.format(option))
-    # It reads all that the strict reading reads, in the same way, and says where only it could.
-    assert found.rescued == isinstance(strict, Unreadable)
+    matched = read_words(factors, written.format(option), reading="paper")
+    # It reads all that the authors' program reads, in the same way, and says where only it could.
+    assert found.rescued == isinstance(matched, Unreadable)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "not wise",
-        "unwise",
-        "wise or stupid",
-        "wise, not stupid",
-        "I cannot say that he is wise",
-        "**",
-        "1.2",
-        "the wise",
-        "",
-    ],
-)
-def test_tolerant_reading_takes_no_word_away(text):
-    assert ask(text, reading="tolerant") == ask(text)
+@pytest.mark.parametrize("text", ["**wise**", "He is wise.", "2", "Answer: wise", "not wise", "1.2", ""])
+def test_reading_of_the_paper_takes_nothing_away(text):
+    assert isinstance(ask(text, reading="paper"), Unreadable)
+    assert ask("wise.", reading="paper") == {"chosen": "positive", "position": 1, "rescued": None}
 
 
-def test_tolerant_reading_keeps_options_apart_that_differ_in_marks_only():
+def test_options_that_differ_in_marks_only_are_kept_apart():
     factors = {"positive": "C", "negative": "C!", "neutral": "B", "order": None, "context": "BLANK"}
-    assert isinstance(read_words(factors, "**C**", reading="tolerant"), Unreadable)
+    assert isinstance(read_words(factors, "**C**"), Unreadable)
+    assert read_words(factors, "C!") == Read("negative", False)
 
 
 def text_of(trial):

@@ -12,6 +12,7 @@ import pytest
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.importing.imported import ImportOptions, import_answers
+from prejudge.core.scoring.replicate import as_published
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store
 from prejudge.testing import raises_code
@@ -157,7 +158,7 @@ def test_other_file_is_named_for_what_it_is(take, content, what):
     assert what in take(content)
 
 
-def test_stored_answers_are_read_again_tolerantly_without_the_model(tmp_path, catalogue):
+def test_stored_answers_are_read_again_without_the_model(tmp_path, catalogue):
     (tmp_path / "items.csv").write_text(table([{n: row[n] for n in HEADER} for row in ROWS]), encoding="utf-8")
     said = ("**wise**", "2. stupid", "busy", "", "Answer: more busy")
     (tmp_path / "a.csv").write_text(table([r | {"response": t} for r, t in zip(ROWS, said, strict=True)]), "utf-8")
@@ -165,12 +166,17 @@ def test_stored_answers_are_read_again_tolerantly_without_the_model(tmp_path, ca
     how = ImportOptions(paths=(str(tmp_path / "a.csv"),), model="m")
     with Store(f"sqlite:///{tmp_path / 'store.db'}") as store:
         name = import_answers(catalogue, catalogue.study("subtle-sai", {}, options), store, how)
-        strict, tolerant = score(catalogue, store, name), score(catalogue, store, name, {"reading": "tolerant"})
+        current, paper = score(catalogue, store, name), score(catalogue, store, name, {"reading": "paper"})
         with raises_code(UsageError, "score.fixed-option", "'seed'", "reading"):
             score(catalogue, store, name, {"seed": 1})
-    assert strict.last["chosen"].to_list() == [None, None, "neutral", None]
-    assert tolerant.last["chosen"].to_list() == CHOSEN
-    assert tolerant.last["rescued"].to_list() == [True, True, False, True]
-    (share,) = [e for e in tolerant.estimates["subtle"] if e.metric == "rescued" and not e.group]
-    assert share.value == 75 and tolerant.manifest.remeasured == {"reading": "tolerant"}
-    assert not [e for e in strict.estimates["subtle"] if e.metric == "rescued"]
+    assert paper.last["chosen"].to_list() == [None, None, "neutral", None]
+    assert current.last["chosen"].to_list() == CHOSEN
+    assert current.last["rescued"].to_list() == [True, True, False, True]
+    (share,) = [e for e in current.estimates["subtle"] if e.metric == "rescued" and not e.group]
+    assert share.value == 75 and paper.manifest.remeasured == {"reading": "paper"}
+    assert not [e for e in paper.estimates["subtle"] if e.metric == "rescued"]
+
+
+def test_replication_reads_answers_as_the_paper_does(catalogue):
+    assert as_published(catalogue, "subtle-sai") == {"reading": "paper"}
+    assert as_published(catalogue, "crows-pairs") == {}
