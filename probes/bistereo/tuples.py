@@ -7,7 +7,7 @@ stereotype about C (BIStereo, sections 3.3 and 4.3, appendices J.1 and K.2).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -27,6 +27,9 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.design import Cell, Design, DesignedStage
+from ...core.reading.clauses import Mark, decide
+from ...core.reading.results import Value
+from ...core.reading.unwrap import unwrap
 from ..shared.sampling import ensure_drawable
 from .terms import CONDITIONS, CONTROL, GROUPS, PRIOR, SWAPPED
 from .tuples_file import ANNOTATORS, read_tuples, shortage
@@ -163,12 +166,15 @@ class WrittenStage(AnalogyStage):
         """Match the answer to either end of the analogy; other answers are `other`."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
+        answer = unwrap(response.text)
+        text = (answer.stated or (answer.text,))[-1]
         # A model may repeat the analogy: its D is after the last colon.
-        answer = response.text.strip().splitlines()[0].rpartition(":")[2] if response.text.strip() else ""
-        if not (words := _words(answer)):
+        line = text.splitlines()[0].rpartition(":")[2] if text.strip() else ""
+        if not re.search(r"\w", line):
             return Unreadable("an empty answer")
-        named = [name for name in ("biased", "unbiased") if f" {_words(str(factors[name]))} " in f" {words} "]
-        choice = named[0] if len(named) == 1 else "other"
+        ends = {_words(str(factors[name])): name for name in ("biased", "unbiased")}
+        result = decide(line, [*_ends_in(line, ends)])
+        choice = ends[str(result.value)] if isinstance(result, Value) else "other"
         return {"choice": choice, "log_biased": None, "log_unbiased": None}
 
 
@@ -212,6 +218,14 @@ class BIStereoTuples(Probe):
             DataError: The file of `data` cannot be used.
         """
         return STAGES[options.asking, options.contrast](options).design
+
+
+def _ends_in(line: str, ends: Iterable[str]) -> Iterator[Mark]:
+    """Yield where the words of an end of the analogy stand in a line."""
+    longest_first = sorted(ends, key=len, reverse=True)
+    pattern = "|".join(r"[^\w]+".join(map(re.escape, end.split())) for end in longest_first)
+    for match in re.finditer(rf"(?<!\w)(?<!\w[-'])(?:{pattern})(?!\w)(?![-']\w)", line, re.I):
+        yield Mark(*match.span(), _words(match[0]), True)
 
 
 def _words(text: str) -> str:

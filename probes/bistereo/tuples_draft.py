@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...core.contracts import Counting, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
+from ...core.reading.unwrap import unwrap
 from ..shared.sampling import ensure_drawable
 from .tuples_file import COUNTERPARTS, SENTIMENTS, TERMS
 
@@ -119,7 +120,7 @@ class DraftStage(Stage):
         """
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
-        lines = [line for line in response.text.splitlines() if line.strip()]
+        lines = [line for line in unwrap(response.text).text.splitlines() if line.strip()]
         found = [parsed for line in lines if (parsed := parse_line(line, str(factors["term"])))]
         if not found:
             return Unreadable("no tuple in the answer")

@@ -155,6 +155,11 @@ def test_likelier_end_is_the_choice():
         ("modest", "other"),
         ("educated or uneducated", "other"),
         ("educated\nuneducated", "unbiased"),
+        ("**Uneducated**", "biased"),
+        ("Answer: educated", "unbiased"),
+        ("not uneducated", "other"),
+        ("Some would say uneducated", "other"),
+        ("well-educated", "other"),
     ],
 )
 def test_written_answer_is_matched_to_either_end_or_other(text, choice):
