@@ -71,7 +71,7 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
         return deliver(corrected_run(catalogue, found, **given), store, where)
 
 
-def show_readings(catalogue: Catalogue, place: str | None, name: str, readings: tuple[str, str]) -> int:
+def show_readings(catalogue: Catalogue, place: str, name: str, readings: tuple[str, str]) -> int:
     """Show by stage how many answers of a run two readings read otherwise, with trials to look up; return 0."""
     console = terminal()
     with Store(place, writable=False) as store:

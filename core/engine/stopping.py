@@ -91,11 +91,20 @@ class FailureDetector:
         if not isinstance(outcome, Unreadable):
             self._reading, self._trials, self._unreadable = False, {}, {}
             return None
-        text = response.text if isinstance(response, Generation) else ""
-        self._unreadable.setdefault(_prompt(request), (trial, f"{_short(text)!r} ({outcome.reason})"))
+        self._unreadable.setdefault(_prompt(request), (trial, f"{_shown(response)} ({outcome.reason})"))
         if len(self._unreadable) < UNREADABLE or not _is_spread([t.factors for t, _ in self._unreadable.values()]):
             return None
         return _stopped(ALL_UNREADABLE, [answer for _, answer in self._unreadable.values()])
+
+
+def _shown(response: AnyResponse) -> str:
+    """Return an answer for a message; where all of it is reasoning, the end of that and which setting may be wrong."""
+    if not isinstance(response, Generation):
+        return "''"
+    if response.text.strip() or not response.reasoning or response.finish_reason.lower() in CUT_OFF:
+        return repr(_short(response.text))
+    end = _short(response.reasoning[-SHOWN_CHARACTERS // 2 :])
+    return f"'' with {end!r} in the reasoning field; see --reasoning-parser of the server and enable_thinking"
 
 
 def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:

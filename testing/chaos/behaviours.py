@@ -209,6 +209,10 @@ _CONTENT: dict[str, tuple[Taken, Make]] = {
     "filter-finish": ("filtered", _said("half a", "content_filter")),
     "filter-safety": ("filtered", _said(None, "SAFETY")),
     "filter-error": ("filtered", _error(400, "content_filter", "the prompt was filtered")),
+    "filter-permission": (
+        "filtered",
+        _body({"code": "no permission", "error": "Content violates usage guidelines. Failed check: BIO"}, status=403),
+    ),
     "filter-inner": (
         "filtered",
         _body({"error": {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}, status=400),
