@@ -117,7 +117,7 @@ class _Reader:
 
     def _signed(self, text: str) -> str:
         """Return a text with a sign in place of each option."""
-        return self._option.sub(lambda found: self._signs.get(_key(found[0]), self._nearest(found[0])), text)
+        return self._option.sub(lambda match: self._signs.get(_key(match[0]), self._nearest(match[0])), text)
 
     def _nearest(self, written: str) -> str:
         """Return the sign of an option that is written with other hyphens, blanks or full stops."""
@@ -128,19 +128,19 @@ class _Reader:
         """Return whether a text repeats the list of options and breaks off, or goes on with it, as base models do."""
         if _BROKEN_OFF.search(text):
             return True
-        numbers = [int(found[0][:3]) for found in re.findall(r"^\W*option\s*((\d)\d*)\W", f"{text}\n", re.M | re.I)]
+        numbers = [int(match[0][:3]) for match in re.findall(r"^\W*option\s*((\d)\d*)\W", f"{text}\n", re.M | re.I)]
         return any(number > len(self._asked.options) for number in numbers)
 
     def _without_list(self, text: str) -> tuple[str, bool]:
         """Return a text without the list of all options, if it repeats that."""
-        found = [one for one in _LISTED.finditer(text) if _key(one[2]) in self._signs]
-        if {_key(one[2]) for one in found[: len(self._signs)]} != set(self._signs):
+        items = [item for item in _LISTED.finditer(text) if _key(item[2]) in self._signs]
+        if {_key(item[2]) for item in items[: len(self._signs)]} != set(self._signs):
             return text, False
-        start, end = found[0].start(), found[len(self._signs) - 1].end()
+        start, end = items[0].start(), items[len(self._signs) - 1].end()
         return f"{text[:start]}\n{text[end:]}", True
 
-    def _numbered(self, found: re.Match[str]) -> str:
-        name = (found[1] or found[2]).lower()
+    def _numbered(self, match: re.Match[str]) -> str:
+        name = (match[1] or match[2]).lower()
         return f"option {_ORDINALS.get(name) or _CARDINALS[name]}"
 
     def _filled_in(self, text: str) -> tuple[str, bool]:
@@ -157,10 +157,10 @@ class _Reader:
         signs = {word for word in words if word in _SIGNS}
         others = [word for word in words if word not in _SIGNS]
         asked = self._sentence_words
-        known = set(others) & set(asked)
+        repeated = set(others) & set(asked)
         if len(signs) != 1 or "?" in unit or not _is_part(others, asked):
             return None
-        if not known - _LINKS and (len(known) < 2 or known != set(others)):
+        if not repeated - _LINKS and (len(repeated) < 2 or repeated != set(others)):
             return None
         (sign,) = signs
         return sign if words.count(sign) > asked.count(sign) else None

@@ -143,23 +143,23 @@ def read_clauses(text: str, labels: Labels) -> Value[str] | Unread:
     """Return the label that a text without wrapping states."""
     plain = _MARKUP.sub(" ", text)
     share, answered = _patterns(labels.forms)
-    if len({labels.label_of(found[1].lower()) for found in share.finditer(plain)}) > 1:
+    if len({labels.label_of(match[1].lower()) for match in share.finditer(plain)}) > 1:
         return Unread("several answers")
-    plain = answered.sub(lambda found: f"\n{'' if found[2] else 'not '}{found[1]}\n", plain)
+    plain = answered.sub(lambda match: f"\n{'' if match[2] else 'not '}{match[1]}\n", plain)
     plain = _ITEM.sub(r"\1 " if labels.numbers else "\n", plain)
-    found = _sorted([*_clauses(_TOKEN.findall(plain), labels)])
-    if found.stated:
-        return _last(found.stated)
-    if labels.exhaustive and len(found.denied) == len(labels.names) - 1 and not found.discussed and not found.named:
-        return Value(next(name for name in labels.names if name not in found.denied), "by elimination")
-    if found.denied:
+    sides = _sorted([*_clauses(_TOKEN.findall(plain), labels)])
+    if sides.stated:
+        return _last(sides.stated)
+    if labels.exhaustive and len(sides.denied) == len(labels.names) - 1 and not sides.discussed and not sides.named:
+        return Value(next(name for name in labels.names if name not in sides.denied), "by elimination")
+    if sides.denied:
         return Unread("a denied answer")
-    several = len(found.discussed | found.named) > 1
-    if found.named and not several and labels.exhaustive and not found.discussed:
-        return Value(found.named.pop(), "named")
+    several = len(sides.discussed | sides.named) > 1
+    if sides.named and not several and labels.exhaustive and not sides.discussed:
+        return Value(sides.named.pop(), "named")
     if several:
         return Unread("several answers")
-    return Unread("an answer among other words" if found.discussed or found.named else "other words")
+    return Unread("an answer among other words" if sides.discussed or sides.named else "other words")
 
 
 def _last(stated: Sequence[tuple[frozenset[str], bool]]) -> Value[str] | Unread:
@@ -174,7 +174,7 @@ def _last(stated: Sequence[tuple[frozenset[str], bool]]) -> Value[str] | Unread:
 
 def _sorted(clauses: Sequence[Clause]) -> _Found:
     """Return the labels that are stated, denied, only discussed, and only named."""
-    found = _Found([], set(), set(), set())
+    sides = _Found([], set(), set(), set())
     first, several = True, sum(clause.heads and bool(clause.labels) for clause in clauses) > 1
     for clause in clauses:
         if not clause.labels:
@@ -182,16 +182,16 @@ def _sorted(clauses: Sequence[Clause]) -> _Found:
         denial, labels = clause.denial, frozenset(label for _, label in clause.labels)
         undecided = denial is not None and not _DECIDING.isdisjoint(clause.words)
         if clause.end == "?" or undecided or not _OPEN.isdisjoint(clause.words):
-            found.discussed |= labels
+            sides.discussed |= labels
         elif denial is not None:
             all_behind = clause.bare and all(at > denial for at, _ in clause.labels)
-            (found.denied if all_behind else found.discussed).update(labels)
+            (sides.denied if all_behind else sides.discussed).update(labels)
         elif clause.bare and not (clause.heads and (several or not first) and not clause.announced):
-            found.stated.append((labels, clause.announced))
+            sides.stated.append((labels, clause.announced))
         else:
-            found.named |= labels
+            sides.named |= labels
         first = False
-    return found
+    return sides
 
 
 def _clauses(tokens: Sequence[str], labels: Labels) -> Iterator[Clause]:
@@ -230,7 +230,7 @@ def _breaks(token: str, words: Sequence[str], before: str, following: Sequence[s
     """Return whether a token ends a clause, or begins another."""
     word, after = token.lower(), following[0] if following else ""
     if token == ",":
-        listed = next((one for one in following if one not in ("or", "nor", "and", "a", "an")), "")
+        listed = next((word for word in following if word not in ("or", "nor", "and", "a", "an")), "")
         return not (words and words[0] in _OPEN) and not (labels.label_of(listed) and any(map(labels.label_of, words)))
     if not word[0].isalnum():
         return True

@@ -118,8 +118,8 @@ def _candidate(unit: str, asked: Blank) -> tuple[str | None, How]:
     parts = [part.strip(edges) for part in line.split() if part.strip(edges)]
     if not parts or len({part.lower() for part in parts}) == 1:
         return (parts[0] if parts else None), "alone"
-    said = {*_LINKS, *(part.strip(edges).lower() for part in f"{asked.about} {asked.stem}".split())}
-    if all(part.lower() in said for part in parts[:-1]):
+    asked_words = {*_LINKS, *(part.strip(edges).lower() for part in f"{asked.about} {asked.stem}".split())}
+    if all(part.lower() in asked_words for part in parts[:-1]):
         return parts[-1], "filled in" if len(parts) > 2 else "alone"
     return None, "alone"
 
