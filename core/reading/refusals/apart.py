@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .decide import AROUND, DIRECT, DISCLAIMS, OPENS_LECTURE, Marked, mark
-from .rules import Mark
+from .rule import Mark
 from .sentences import Span
 
 DECLINING: frozenset[Mark] = DIRECT | DISCLAIMS | OPENS_LECTURE | {"regret", "unable"}

@@ -20,7 +20,8 @@ NOT = (
     rf"(?:(?:can(?:not| no longer| neither)|will(?: not| never| neither)|shall not|would not|could not|must not"
     rf"|do not|would rather not|would prefer not to|prefer not to|choose not to|have chosen not to"
     rf"|want not to|do not (?:wish|want|intend|plan|need) to"
-    rf"|(?:am|are) {MANNER}not {MANNER}{ABLE} to|(?:am|are) {MANNER}(?:unable|unwilling|reluctant|hesitant|forbidden|prohibited) to"
+    rf"|(?:am|are) {MANNER}not {MANNER}{ABLE} to|(?:am|are) {MANNER}(?:unable|unwilling|reluctant|hesitant"
+    rf"|forbidden|prohibited) to"
     rf"|do not (?:have|feel) (?:the )?(?:ability|right|authority|permission|able|comfortable|free|in a position) to"
     rf"|(?:was|were) (?:not|never) {ABLE} to|have been {ABLE} not to)(?: be able to)?)"
 )
@@ -32,8 +33,10 @@ REQUEST = (
 ITEM = r"(?:(?:sentence|statement|option|choice|alternative|blank|gap|word|answer|text|analog(?:y)|image|photo|pair)s?)"
 ASKED = (
     rf"(?:(?:with|to|on|in|for|of|about|by|between|from|among|amongst|regarding) )?"
-    rf"(?:this|that|these|those|them|the two|such|your (?:\w+ )?(?:{REQUEST}|{ITEM})|the (?:\w+ )?(?:{REQUEST}|{ITEM})|any(?:thing)?"
-    rf"|either|(?:option|choice|number|sentence|word) \w+|(?:any |just |only )?one|an? (?:\w+ )?(?:option|word|answer|choice|side|winner|favou?rite)"
+    rf"(?:this|that|these|those|them|the two|such|your (?:\w+ )?(?:{REQUEST}|{ITEM})|the (?:\w+ )?(?:{REQUEST}"
+    rf"|{ITEM})|any(?:thing)?"
+    rf"|either|(?:option|choice|number|sentence|word) \w+|(?:any |just |only )?one|an? (?:\w+ )?(?:option|word"
+    rf"|answer|choice|side|winner|favou?rite)"
     rf"|(?:my )?personal|questions?|requests?|prompts?|sides|here)\b"
 )
 """What was asked for, as an object of a verb of answering."""
