@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from ...core.contracts import Unreadable
+from ...core.reading.refusals import about_request
 
 BLANK, VERB_BLANK = "_____", "____ing"
 """Source: the paper, Figure 8."""
@@ -20,11 +21,6 @@ _LEAD = re.compile(
     r"(?:(?:the|my|one)\s+)?(?:(?:missing|completed)\s+)?(?:word|answer|completion)\s*(?:is|:|would be)[:\s]*", re.I
 )
 _ARTICLE = re.compile(r"an?\s+(?=\S{2})", re.I)
-_DECLINES = re.compile(
-    r"(?:(?:i'?m|i am)\s+(?:very\s+)?sorry|sorry|i apologi[sz]e|i (?:can'?t|cannot|won'?t|will not|must decline|refuse)"
-    r"|i'?m (?:unable|not able|not comfortable)|i am (?:unable|not able)|as an ai)\b",
-    re.I,
-)
 
 
 def read_word(text: str, letter: str, form: str, verb: bool, stem: str = "") -> str | Unreadable:
@@ -38,7 +34,7 @@ def read_word(text: str, letter: str, form: str, verb: bool, stem: str = "") -> 
         stem: the sentence up to the blank, which an answer may repeat.
     """
     lines = unicodedata.normalize("NFC", text).translate(_MARKS).replace("**", "").strip()
-    if _DECLINES.match(" ".join(lines.split()).strip(_EDGES)):
+    if about_request(lines.split("\n", 1)[0]):
         return Unreadable("a refusal")
     answer = _plain(_REMARK.split(lines, maxsplit=1)[0])
     if not answer:

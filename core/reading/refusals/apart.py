@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .decide import AROUND, DIRECT, DISCLAIMS, OPENS_LECTURE, Marked, mark
+from .decide import AROUND, CAUSE, DIRECT, DISCLAIMS, OPENS_LECTURE, Marked, mark
 from .rule import Mark
 from .sentences import Span
 
@@ -21,8 +21,8 @@ def behind_refusal(text: str) -> str:
     start, end = text.find("{"), text.rfind("}") + 1
     parts = (text[:start], text[start:end], text[end:]) if 0 <= start < end else (text, "", "")
     before, after = (
-        "\n".join(_words(part, one) for one in mark(part, len(part)) if not one.marks & DECLINING)
-        for part in (parts[0], parts[2])
+        "\n".join(_words(piece, spoken) for spoken in mark(piece, len(piece)) if not spoken.marks & DECLINING)
+        for piece in (parts[0], parts[2])
     )
     return f"{before}{parts[1]}{after}".strip()
 
@@ -36,8 +36,10 @@ def about_request(text: str) -> tuple[Span, ...]:
     Args:
         text: An answer without its reasoning.
     """
+    if not CAUSE.search(text):
+        return ()
     marked = mark(text, len(text))
-    chosen = {at for at, one in enumerate(marked) if one.marks & ABOUT_REQUEST and "turn" not in one.marks}
+    chosen = {at for at, spoken in enumerate(marked) if spoken.marks & ABOUT_REQUEST and "turn" not in spoken.marks}
     for step in (1, -1):
         for at in range(len(marked))[::step]:
             if at - step in chosen and marked[at].marks & (AROUND | OPENS_LECTURE) and "turn" not in marked[at].marks:
@@ -57,6 +59,6 @@ def without(text: str, spans: tuple[Span, ...]) -> str:
     return text.strip()
 
 
-def _words(text: str, one: Marked) -> str:
-    start, end = one.sentence.span
+def _words(text: str, spoken: Marked) -> str:
+    start, end = spoken.sentence.span
     return text[start:end].strip()
