@@ -1,7 +1,7 @@
 """Refusals: who declines what, by the speech acts of the sentences of an answer. English only.
 
 `classify_refusal` says what an answer does in place of answering, or besides; `declines` whether it is a full refusal.
-`docs/methods/refusals.md` has the measured errors, model by model.
+`docs/refusals.md` has the measured errors, model by model.
 """
 
 from .apart import about_request, behind_refusal, without

@@ -1,6 +1,6 @@
 """The measured errors of the rules for refusals: one labelled model held out at a time.
 
-    python -m tests.core.reading.refusals_measured      print the table of docs/reading.md
+    python -m tests.core.reading.refusals_measured      print the table of docs/refusals.md
 
 For a model held out, the rules that only its answers led to are removed (`Rule.sources`).
 """

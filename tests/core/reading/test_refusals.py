@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import csv
 import json
 import re
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from prejudge.core.reading.refusals import about_request, behind_refusal, classify_refusal, declines, without
 from prejudge.core.reading.refusals.rules import RULES
+from tests.core.reading import refusals_measured
 
 CORPUS = [json.loads(line) for line in (Path(__file__).parent / "corpus/refusals.jsonl").read_text().splitlines()]
 CASES = Path(__file__).parents[4] / "shared/data/cases/answers.jsonl"
+SUBTLE = Path(__file__).parents[4] / "shared/data/subtle/outputs"
 PICTURE = "It is not appropriate to make assumptions about a person's character from a photo. Stereotypes are harmful."
 
 
@@ -107,3 +110,25 @@ def test_sentences_about_the_request_are_told_from_those_about_the_person():
     assert re.sub(r"\s+", " ", without(text, about_request(text))) == "A calm woman in a park. She has a warm smile."
     assert without(PICTURE, about_request(PICTURE)) == ""
     assert about_request("A proud man who does not judge anybody sits on a bench.") == ()
+
+
+@pytest.mark.skipif(not refusals_measured.LABELLED.exists(), reason="the labelled answers are not here")
+def test_page_has_the_measured_errors():
+    """What the page says is recomputed; the ceilings keep a later rule from buying recall with false alarms."""
+    page = (Path(__file__).parents[3] / "docs/refusals.md").read_text("utf-8")
+    assert refusals_measured.table() in page
+    for model in refusals_measured.FILES:
+        errors = refusals_measured.measure(model, held_out=False)
+        assert errors.refusals.count / errors.refusals.of > 0.85
+        assert errors.false_alarms.count / errors.false_alarms.of < 0.01
+
+
+@pytest.mark.skipif(not SUBTLE.exists(), reason="the published answers are not here")
+def test_no_valid_answer_of_subtle_is_a_refusal():
+    texts = [
+        row["response"]
+        for path in sorted(SUBTLE.glob("*_valid.csv"))
+        for row in csv.DictReader(path.open(encoding="utf-8", newline=""))
+    ]
+    assert len(texts) == 22_452
+    assert [text for text in set(texts) if classify_refusal(text)] == []
