@@ -19,7 +19,7 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.adapter import ModelAdapter, Services, answer_one
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text
-from prejudge.core.engine.reading import read_answer
+from prejudge.core.engine.reading import as_read, read_answer
 from prejudge.testing import ChaosServer, Reply
 from prejudge.testing.chaos.tiny import chat, problem
 
@@ -164,7 +164,7 @@ def test_answers_are_read_with_nothing_but_the_entry(study, thinking):
     images = {hashlib.sha256(image).hexdigest(): image for image, _ in stage.images()}
     answers = asyncio.run(asked(catalogue.adapter("thinker"), [trial.request for trial in trials], images))
     if kind == "bare":
-        assert not any(isinstance(answer, Generation) and answer.text for answer in answers)
+        assert not any(isinstance(answer, Generation) and as_read(answer).text for answer in answers)
         return
     assert not (errors := [str(one) for one in answers if not isinstance(one, Generation)]), errors[:1]
     assert all(
@@ -173,7 +173,7 @@ def test_answers_are_read_with_nothing_but_the_entry(study, thinking):
     )
     read = [read_answer(stage, trial.factors, answer) for trial, answer in zip(trials, answers, strict=True)]
     assert not [one for one in read if one is None or isinstance(one, Unreadable)]
-    assert {bool(answer.reasoning) for answer in answers} == {kind != "hidden"}
+    assert {bool(as_read(answer).reasoning) for answer in answers} == {kind != "hidden"}
 
 
 async def asked(adapter: ModelAdapter, requests: list[Any], images: dict[str, bytes]) -> list[Any]:

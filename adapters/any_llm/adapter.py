@@ -108,8 +108,7 @@ class AnyLlm(ModelAdapter):
             msgspec.json.decode(raw, type=ChatReply),
             request,
             self._where,
-            refusal_rule=options.refusal_rule,
-            marks=options.marks,
+            opened=options.think_opened,
             cut=cut,
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)

@@ -7,9 +7,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...core.contracts.records import Generate, Generation, ResponseStatus, TopToken, Usage
-from ...core.reading.refusals import declines
-from ..shared.reasoning import told_apart
-from ..shared.sampling import cut_at
+from ...core.reading.reasoning import find_stop
 from .errors import FilteredError
 from .options import EndpointOptions
 
@@ -37,23 +35,24 @@ class Answer(NamedTuple):
 
 
 def generation_of(answer: Answer, request: Generate, options: EndpointOptions, *, cut: bool) -> Generation:
-    """Return the record of an answer, apart from its reasoning; with `cut`, up to the first of the stop texts."""
-    reasoning, text = told_apart(answer.reasoning, answer.text, options.marks)
-    end = cut_at(text, request.sampling.stop) if cut else None
+    """Return the record of an answer; with `cut`, up to the first of the stop texts."""
+    opened = options.think_opened and not answer.reasoning
+    end = find_stop(answer.text, request.sampling.stop, opened=opened) if cut else None
     return Generation(
-        text=text[:end],
-        reasoning=reasoning,
-        status=_status(answer, text, rule=options.refusal_rule),
+        text=answer.text[:end],
+        reasoning=answer.reasoning,
+        opened=opened,
+        status=_status(answer),
         finish_reason=answer.finish,
         usage=answer.usage,
         top_logprobs=answer.top_logprobs,
     )
 
 
-def _status(answer: Answer, text: str, *, rule: bool) -> ResponseStatus:
+def _status(answer: Answer) -> ResponseStatus:
     if answer.filtered:
         return "filtered"
-    return "refused" if answer.refused or (rule and declines(text)) else "ok"
+    return "refused" if answer.refused else "ok"
 
 
 def with_reply(answer: Generation, body: bytes, keep: Keep, known: frozenset[str]) -> Generation:

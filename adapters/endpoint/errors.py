@@ -31,7 +31,10 @@ _KEY = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
 _FLAGGED = "moderation"
 """Our word for a filter that gives none of its own: OpenRouter's (status 403), and that of `_REFUSED_INPUT`."""
 _FILTER = frozenset(
-    {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation", _FLAGGED}
+    {
+        *("content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"),
+        *("data_inspection_failed", "DataInspectionFailed", _FLAGGED),
+    }
 )
 _STATUSES = {
     "overloaded_error": 529,
@@ -54,8 +57,15 @@ _LONG = re.compile(
 )
 _TOO_LONG = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Words of providers and servers for a prompt, or a prompt with its answer, beyond the context (status 400 or 413)."""
-_REFUSED_INPUT = re.compile(r"flagged as potentially violating|blocked by content filtering policy", re.IGNORECASE)
-"""Words of a filter that come with a code for any bad request: OpenAI's of models that reason, and Anthropic's."""
+_REFUSED_INPUT = re.compile(
+    r"flagged as potentially violating|blocked by content filtering policy|content violates usage guidelines"
+    r"|potentially unsafe or sensitive content",
+    re.IGNORECASE,
+)
+"""Words of a filter that come with a code for any bad request or no permission: OpenAI's of models that reason,
+Anthropic's, xAI's (status 403) and Zhipu's."""
+_TRY_AGAIN = re.compile(r"try again in ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)", re.IGNORECASE)
+"""A wait that is told in words alone: Groq's and OpenAI's."""
 _OMISSIBLE: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p", "topP"),
@@ -103,7 +113,8 @@ def read_problem(body: bytes) -> Problem | None:
         return None
     error = whole.get("error", whole if {"message", "Message", "detail"} & whole.keys() else None)
     if not isinstance(error, dict):
-        return Problem(str(error), frozenset()) if error else None
+        flagged = {_FLAGGED} if _REFUSED_INPUT.search(str(error)) else set()
+        return Problem(str(error), frozenset(flagged)) if error else None
     inner, details = error.get("innererror"), _tables(error.get("details"))
     names = [error.get("code"), error.get("type"), error.get("status")]
     names += [inner.get("code") if isinstance(inner, dict) else None, *(one.get("reason") for one in details)]
@@ -152,12 +163,18 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
         return AuthenticationError(f"{line} Check the key and its permissions.", code="endpoint.key")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = read_wait(reply.headers)
-        return RateLimitError(line, read_span(problem.wait) if wait is None else wait, code="endpoint.rate-limit")
+        return RateLimitError(line, _wait_in(problem) if wait is None else wait, code="endpoint.rate-limit")
     if status in _TOO_LONG and _LONG.search(said):
         return PermanentError(f"{line} Shorten the text, or its answer.", code="request.too-long")
     if status == HTTPStatus.BAD_REQUEST:
         return PermanentError(line, code="endpoint.refused", field=problem.field)
     return _other(status, line, model, read_retry_after(reply.headers))
+
+
+def _wait_in(problem: Problem) -> float | None:
+    """Return the wait that the body of a reply tells, in a field or in words, in seconds."""
+    words = _TRY_AGAIN.search(problem.message)
+    return read_span(problem.wait or (words[1].lower() if words else None))
 
 
 def _other(status: int, line: str, model: str, wait: float | None) -> ModelError:

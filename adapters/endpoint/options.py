@@ -13,8 +13,7 @@ from ...core.contracts.adapter import RemoteEndpoint
 from ...core.contracts.effects import texts_in
 from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
-from ...core.reading.refusals import REFUSAL_READER_VERSION
-from ..shared.reasoning import Marks, Tags, check_tags, thinking_settings
+from ..shared.reasoning import thinking_settings
 from .proxies import Proxy
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
@@ -31,7 +30,7 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
         "extra_body": "address",
         **harmless(
             "model endpoint revision named_as context concurrency timeout_seconds reply_mib batches "
-            "system_prompt max_tokens refusal_rule answer_room effort think_tags think_opened omit "
+            "system_prompt max_tokens answer_room effort think_opened omit "
             "keep_replies"
         ),
     }
@@ -64,16 +63,12 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
     """Text before every prompt; for messages, the system message, joined with their own."""
     max_tokens: Positive | None = None
     """Maximum number of tokens to generate if the request sets no limit."""
-    refusal_rule: bool = True
-    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
     extra_body: dict[str, Any] = {}
     """Further fields of every request, such as {top_k = 20}; a null removes a field. Part of the identity: no keys."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer in words, for a model that reasons before it answers."""
     effort: str | None = None
     """How much to reason, in the provider's own words, such as none, minimal, low, medium, high."""
-    think_tags: Tags | None = None
-    """The marks around reasoning in the text of answers; None takes <think> and </think>."""
     think_opened: bool = False
     """The chat template writes the opening mark, and the endpoint leaves reasoning in the text: an answer without a
     closing mark was cut off while the model thought, and is none."""
@@ -109,12 +104,6 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
         """Refuse settings that would do nothing, or not what they say, before a study is planned with them."""
         if unknown := [name for name in self.omit if name not in self.omissible]:
             raise UnknownNameError("field in omit", unknown[0], self.omissible)
-        check_tags(self.think_tags)
-
-    @property
-    def marks(self) -> Marks:
-        """How reasoning is marked in the text of answers."""
-        return Marks(self.think_tags, self.think_opened)
 
     def __repr__(self) -> str:
         """Return the model only: a mistaken setting may hold a key."""
@@ -124,7 +113,6 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
 def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scalar]:
     """Return the part of these settings that belongs to a model's identity: all that change answers, if set."""
     settings: dict[str, Scalar] = {"endpoint": options.endpoint or address}
-    settings["refusal_rule"] = REFUSAL_READER_VERSION if options.refusal_rule else 0
     named = {"system_prompt": options.system_prompt, "max_tokens": options.max_tokens, "effort": options.effort}
     settings |= {name: value for name, value in named.items() if value is not None}
     settings |= thinking_settings(options)

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import PermanentError
+from ...core.reading.reasoning import MARK_TOKENS
 from ..shared.border import check_continuations, common_start, first_beyond
-from ..shared.reasoning import USUAL
 from ..shared.sampling import piece_text
 
 
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 class Encoder:
     """A fast tokenizer that maps each token to its exact characters."""
 
-    def __init__(self, tokenizer: Any, shown: Sequence[str] = USUAL) -> None:
+    def __init__(self, tokenizer: Any, shown: Sequence[str] = MARK_TOKENS) -> None:
         """Special tokens are no part of an answer's text, but for those `shown`: marks of reasoning may be such."""
         self._tokenizer = tokenizer
         special = {n: one.content for n, one in tokenizer.added_tokens_decoder.items() if one.special}

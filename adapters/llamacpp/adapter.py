@@ -18,8 +18,7 @@ from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadErr
 from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ...core.contracts.thinking import Level
-from ...core.reading.refusals import REFUSAL_READER_VERSION
-from ..shared.reasoning import Tags, thinking_settings
+from ..shared.reasoning import thinking_settings
 from ..shared.thinking import by_template, check_arguments
 from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
@@ -39,8 +38,8 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     option_effects = {
         "model": "file",
         **harmless(
-            "n_ctx max_tokens chat_format system_prompt answer_room think_tags chat_template_kwargs "
-            "refusal_rule cache_dtype flash_attention n_gpu_layers threads batch_items"
+            "n_ctx max_tokens chat_format system_prompt answer_room chat_template_kwargs "
+            "cache_dtype flash_attention n_gpu_layers threads batch_items"
         ),
     }
 
@@ -56,12 +55,8 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """Text before every prompt; for messages, the system message, joined with their own."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
-    think_tags: Tags | None = None
-    """The marks around reasoning in answers; None takes <think> and </think>."""
     chat_template_kwargs: dict[str, Any] = {}
     """Arguments of the file's chat template, such as {enable_thinking = false}."""
-    refusal_rule: bool = True
-    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
     cache_dtype: Literal["float32", "float16"] = "float32"
     """Precision of cached keys and values. float16 halves their memory, and changes log-probabilities by about 1e-3."""
     flash_attention: bool = False
@@ -182,9 +177,7 @@ class LlamaCpp(ThreadedAdapter):
             system_prompt=options.system_prompt,
             max_tokens=options.max_tokens,
             answer_room=options.answer_room,
-            think_tags=options.think_tags,
             arguments=options.chat_template_kwargs,
-            refusal_rule=options.refusal_rule,
             n_ctx=n_ctx,
             name=self._source.name,
         )
@@ -207,7 +200,6 @@ def _settings(options: LlamaCppOptions, source: GGUF, chat_format: str) -> dict[
         "flash_attention": options.flash_attention,
         "max_tokens": options.max_tokens,
         "quantisation": source.quantisation,
-        "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
     }
     settings |= thinking_settings(options, options.chat_template_kwargs)
     if chat_format == FILE:

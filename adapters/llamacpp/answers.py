@@ -23,15 +23,16 @@ from ...core.contracts.records import (
     TopToken,
     Usage,
 )
+from ...core.reading.reasoning import MARK_TOKENS, find_stop, is_opened
 from ..shared.border import check_continuations, common_start
-from ..shared.reasoning import USUAL, Tags, apart, cut_answer, is_opened
-from ..shared.refusals import mark_refusal
 from ..shared.sampling import answer_length, check_limits, piece_text
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .grammar import Grammar, grammar_text
 from .model import Engine
 from .sampling import Row, draw, seed_of, uniform
 from .split import cut
+
+_SHOWN = frozenset(mark.encode() for mark in MARK_TOKENS)
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +43,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: str | None
     max_tokens: int
     answer_room: int
-    think_tags: Tags | None
     arguments: dict[str, Any]
-    refusal_rule: bool
     n_ctx: int
     name: str
 
@@ -99,9 +98,7 @@ class Answers:
         self._check_size(len(tokens), 1)
         asking = self._asking
         most = answer_length(request, asking.max_tokens, asking.n_ctx - len(tokens), asking.answer_room)
-        opened = is_opened(rendered.text, asking.think_tags)
-        answer = _Drawing(self.engine, request, tokens, asking.think_tags, opened).run(most, cancelled)
-        return mark_refusal(answer, rule=self._asking.refusal_rule)
+        return _Drawing(self.engine, request, tokens, is_opened(rendered.text)).run(most, cancelled)
 
     def _score_all(self, encoded: Encoded) -> list[TokenScores]:
         held, scores = encoded.rows[0][: encoded.start], []
@@ -181,8 +178,8 @@ class Answers:
 class _Drawing:
     """One unfinished answer."""
 
-    def __init__(self, engine: Engine, request: Generate, tokens: list[int], tags: Tags | None, opened: bool) -> None:
-        self._engine, self._request, self._tokens, self._tags, self._opened = engine, request, tokens, tags, opened
+    def __init__(self, engine: Engine, request: Generate, tokens: list[int], opened: bool) -> None:
+        self._engine, self._request, self._tokens, self._opened = engine, request, tokens, opened
         self._seed = seed_of(request)
         # What an answer that is cut short leaves of a character is dropped.
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -220,15 +217,14 @@ class _Drawing:
     def _stopped(self, piece: bytes) -> bool:
         """Add to the text; cut it where the earliest stop begins in the answer."""
         self._text += self._decoder.decode(piece)
-        end = cut_answer(self._text, self._request.sampling.stop, self._tags, opened=self._opened)
+        end = find_stop(self._text, self._request.sampling.stop, opened=self._opened)
         self._text = self._text[:end]
         return end is not None
 
     def _piece(self, token: int) -> bytes:
         """Return what a token adds to the text: special ones nothing, but for the marks of reasoning."""
         named = self._engine.piece(token, special=True)
-        shown = named in [tag.encode() for tag in self._tags or USUAL]
-        return named if shown else self._engine.piece(token, special=False)
+        return named if named in _SHOWN else self._engine.piece(token, special=False)
 
     def _note(self, row: Row) -> None:
         if count := self._request.top_logprobs:
@@ -237,10 +233,9 @@ class _Drawing:
             self._tops.append(tuple(TopToken(t, float(row[n])) for t, n in zip(texts, best, strict=True)))
 
     def _answer(self, reason: str, count: int) -> Generation:
-        reasoning, text = apart(self._text, self._tags, opened=self._opened)
         return Generation(
-            text=text,
-            reasoning=reasoning,
+            text=self._text,
+            opened=self._opened,
             finish_reason=reason,
             top_logprobs=tuple(self._tops),
             usage=Usage(input_tokens=len(self._tokens), output_tokens=count),

@@ -8,12 +8,11 @@ from typing import Any
 from ...core.contracts.canonical import wire_seed
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
-from ...core.reading.refusals import declines
+from ...core.reading.reasoning import find_stop
 from ..endpoint.answers import with_reply
 from ..endpoint.images import Look
 from ..endpoint.wishes import JOINT, schema_of
-from ..shared.reasoning import Marks, told_apart
-from ..shared.sampling import check_answer, cut_at
+from ..shared.sampling import check_answer
 from .options import OPENAI_URL, OpenAIOptions
 from .replies import ChatChoice, ChatReply, usage_of
 
@@ -78,8 +77,7 @@ class ChatBodies:
             reply,
             request,
             where,
-            refusal_rule=options.refusal_rule,
-            marks=options.marks,
+            opened=options.think_opened,
             cut="stop" in options.omit,
         )
         return with_reply(answer, raw, options.keep_replies, KNOWN)
@@ -117,9 +115,11 @@ class ChatBodies:
 
 
 def read_generation(
-    reply: ChatReply, request: Generate, where: str, *, refusal_rule: bool, marks: Marks, cut: bool = False
+    reply: ChatReply, request: Generate, where: str, *, opened: bool = False, cut: bool = False
 ) -> Generation:
-    """Return the answer of a reply, apart from its reasoning; with `cut`, up to the first of the stop texts.
+    """Return the answer of a reply; with `cut`, up to the first of the stop texts.
+
+    `opened`: the chat template writes the opening mark of reasoning, which the endpoint leaves in the text.
 
     Raises:
         TransientError: it has no answer, or the answer ended with an error.
@@ -133,12 +133,14 @@ def read_generation(
     finish = _finish(choice)
     if finish.lower() in _BROKEN:
         raise TransientError(f"{where} broke an answer off ({finish}).", code="endpoint.broken-off")
-    reasoning, text = told_apart(choice.message.thoughts(), choice.message.words(), marks)
-    end = cut_at(text, request.sampling.stop) if cut else None
+    reasoning, text = choice.message.thoughts(), choice.message.words()
+    opened = opened and not reasoning
+    end = find_stop(text, request.sampling.stop, opened=opened) if cut else None
     return Generation(
         text=text[:end],
         reasoning=reasoning,
-        status=_status(finish, text, choice.message.refused(), refusal_rule=refusal_rule),
+        opened=opened,
+        status=_status(finish, choice.message.refused()),
         finish_reason=finish,
         usage=usage_of(reply.usage),
         top_logprobs=_alternatives(choice, text, where) if request.top_logprobs else (),
@@ -158,12 +160,10 @@ def is_filtered(choice: ChatChoice) -> bool:
     return _finish(choice).lower() in _FILTERED
 
 
-def _status(finish: str, text: str, refused: str, *, refusal_rule: bool) -> ResponseStatus:
+def _status(finish: str, refused: str) -> ResponseStatus:
     if finish.lower() in _FILTERED:
         return "filtered"
-    if refused or finish.lower() == "refusal":
-        return "refused"
-    return "refused" if refusal_rule and declines(text) else "ok"
+    return "refused" if refused or finish.lower() == "refusal" else "ok"
 
 
 def _alternatives(choice: ChatChoice, text: str, where: str) -> tuple[tuple[TopToken, ...], ...]:

@@ -18,7 +18,7 @@ from ...core.contracts.records import (
     Sampling,
     Text,
 )
-from ...core.reading.refusals import declines
+from ...core.reading.reasoning import split_reasoning
 from ..endpoint.call import Caller
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import no_picture
@@ -77,8 +77,7 @@ class Classifier:
         message = Message("user", (Text(question),))
         request = Generate(messages=(message,), sampling=Sampling(temperature=0.0, max_tokens=room))
         reply = await self._caller.ask("/chat/completions", self._bodies.generate(request, no_picture), ChatReply)
-        # The text rule waits until the answer is no label.
-        answer = read_generation(reply, request, self._caller.where, refusal_rule=False, marks=self._options.marks)
+        answer = read_generation(reply, request, self._caller.where, opened=self._options.think_opened)
         if answer.status != "ok":
             return Classification(probabilities={}, status=answer.status, text=answer.text, usage=answer.usage)
         if answer.finish_reason == "length":
@@ -86,13 +85,10 @@ class Classifier:
                 f"an answer was cut off, so no label is read. {self._shown(answer)}",
                 code="endpoint.label",
             )
-        if (label := read_label(answer.text, self._names)) is not None:
+        _, said = split_reasoning(answer.text, answer.reasoning, opened=answer.opened)
+        if (label := read_label(said, self._names)) is not None:
             return Classification(probabilities=one_hot(label, self._names), text=answer.text, usage=answer.usage)
-        if self._options.refusal_rule and declines(answer.text):
-            return Classification(probabilities={}, status="refused", text=answer.text, usage=answer.usage)
-        raise PermanentError(
-            f"an answer is none of the labels {', '.join(self._names)}. {self._shown(answer)}", code="endpoint.label"
-        )
+        return Classification(probabilities={}, text=said, usage=answer.usage)
 
     def _shown(self, answer: Generation) -> str:
         text = answer.text if len(answer.text) <= _SHOWN else f"{answer.text[: _SHOWN - 3]}..."

@@ -15,6 +15,7 @@ from ...core.contracts.abilities import IMAGES, OPERATIONS, Abilities
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods
+from ...core.reading.reasoning import is_opened
 from ..hf.base import check_known, check_size, not_finite
 from ..hf.causal.prompt import choose_style
 from ..hf.checkpoint import local_files, unlike
@@ -25,7 +26,6 @@ from ..hf.loading import resolve_dtype
 from ..hf.text import Encoder
 from ..hf.vlm.groups import open_image
 from ..hf.vlm.model import MORE
-from ..shared.reasoning import USUAL, is_opened
 from ..shared.sampling import HONOURED, Defaults, answer_length, choose
 from ..shared.thinking import check_arguments
 from ..shared.threaded import ThreadedAdapter
@@ -130,7 +130,7 @@ class VLLM(ThreadedAdapter):
         return await self._run(self._likelihood, requests)
 
     def _generate(self, requests: Sequence[Generate], stop: threading.Event) -> list[Generation | ModelError]:
-        model, tags, look = self._ready(), self._options.think_tags, self._looker()
+        model, look = self._ready(), self._looker()
         plans = [_attempt(partial(self._plan_answer, request, model, look)) for request in requests]
         told = self._ask(model, [plan if isinstance(plan, ModelError) else [plan.asked] for plan in plans], stop)
         again = {
@@ -138,7 +138,7 @@ class VLLM(ThreadedAdapter):
             for place, (plan, outputs) in enumerate(zip(plans, told, strict=True))
             if not isinstance(plan, ModelError)
             and not isinstance(outputs, ModelError)
-            and answers.stopped_in_reasoning(plan, outputs[0], model.encoder, tags)
+            and answers.stopped_in_reasoning(plan, outputs[0], model.encoder)
         }
         for place, outputs in zip(
             again, self._ask(model, [[plan.asked] for plan in again.values()], stop), strict=True
@@ -185,8 +185,8 @@ class VLLM(ThreadedAdapter):
         names = images_of(request.messages)
         self._check_size(ids, 1, model)
         choice = choose(request, model.defaults, ids, names)
-        opened = is_opened(prompt.text, options.think_tags)
-        reasons = opened or bool(options.answer_room) or options.think_tags is not None
+        opened = is_opened(prompt.text)
+        reasons = opened or bool(options.answer_room)
         stops = request.sampling.stop
         most = min(most, model.engine.max_tokens - len(ids))
         params = answers.parameters(request, choice, most, model.ends, stops=bool(stops) and not reasons)
@@ -195,7 +195,7 @@ class VLLM(ThreadedAdapter):
 
     def _read_answer(self, plan: answers.Plan | ModelError, outputs: list[Any], model: _Model) -> Generation:
         assert isinstance(plan, answers.Plan)
-        return answers.read(plan, outputs[0], model.encoder, self._options.think_tags, rule=self._options.refusal_rule)
+        return answers.read(plan, outputs[0], model.encoder)
 
     def _plan_scores(self, request: Likelihood, model: _Model, look: Callable[[str], Any]) -> likelihood.Plan:
         prompt = model.prompts.render(request.prompt, model.tokenizer)
@@ -232,7 +232,7 @@ class VLLM(ThreadedAdapter):
             self._model = _Model(
                 engine,
                 tokenizer,
-                Encoder(tokenizer, self._options.think_tags or USUAL),
+                Encoder(tokenizer),
                 Picturing(self._style, marker, tokenizer.bos_token, options.max_images),
                 sampling_defaults(settings),
                 named_ends(settings, source.config, tokenizer),

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, TopToken, Usage
+from ...core.reading.reasoning import find_stop
 from ..hf.text import Encoder
-from ..shared.reasoning import Tags, apart, cut_answer
-from ..shared.refusals import mark_refusal
 from ..shared.sampling import Choice
 from .engine import Asked
 
@@ -79,15 +78,15 @@ def _form(request: Generate) -> dict[str, Any]:
     return {"choice": list(request.choices)} if request.choices else {}
 
 
-def stopped_in_reasoning(plan: Plan, output: Any, encoder: Encoder, tags: Tags | None) -> bool:
+def stopped_in_reasoning(plan: Plan, output: Any, encoder: Encoder) -> bool:
     """Return whether vLLM ended an answer at a stop text that stands in the model's reasoning, which is never cut."""
     made = output.outputs[0]
     if "stop" not in plan.asked.params or made.finish_reason != "stop" or made.stop_reason not in plan.stops:
         return False
-    return cut_answer(encoder.text(plan.asked.ids, made.token_ids), plan.stops, tags, opened=plan.opened) is None
+    return find_stop(encoder.text(plan.asked.ids, made.token_ids), plan.stops, opened=plan.opened) is None
 
 
-def read(plan: Plan, output: Any, encoder: Encoder, tags: Tags | None, *, rule: bool) -> Generation:
+def read(plan: Plan, output: Any, encoder: Encoder) -> Generation:
     """Return what vLLM wrote.
 
     Raises:
@@ -98,16 +97,14 @@ def read(plan: Plan, output: Any, encoder: Encoder, tags: Tags | None, *, rule: 
         raise TransientError(f"vLLM gave a request up ({made.finish_reason}).", code="engine.given-up")
     tokens: Sequence[int] = list(made.token_ids)
     text = encoder.text(plan.asked.ids, tokens)
-    end = cut_answer(text, plan.stops, tags, opened=plan.opened)
-    reasoning, said = apart(text[:end], tags, opened=plan.opened)
-    answer = Generation(
-        text=said,
-        reasoning=reasoning,
+    end = find_stop(text, plan.stops, opened=plan.opened)
+    return Generation(
+        text=text[:end],
+        opened=plan.opened,
         finish_reason=made.finish_reason if end is None else "stop",
         top_logprobs=tuple(_tops(told, plan.top, encoder) for told in made.logprobs or ()),
         usage=Usage(input_tokens=len(output.prompt_token_ids), output_tokens=len(tokens)),
     )
-    return mark_refusal(answer, rule=rule)
 
 
 def _tops(told: Mapping[int, Any], count: int, encoder: Encoder) -> tuple[TopToken, ...]:

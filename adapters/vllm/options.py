@@ -10,13 +10,12 @@ import msgspec
 from ...core.contracts import OptionEffect, Options, harmless
 from ...core.contracts.records import Scalar
 from ...core.contracts.thinking import Level
-from ...core.reading.refusals import REFUSAL_READER_VERSION
 from ..hf.causal.prompt import Chat
 from ..hf.checkpoint import folder_template
 from ..hf.code import code_effects
 from ..hf.files import Source
 from ..hf.loading import own_method
-from ..shared.reasoning import Tags, thinking_settings
+from ..shared.reasoning import thinking_settings
 from ..shared.thinking import by_template
 from ..shared.torch import DType
 
@@ -49,8 +48,7 @@ class VLLMOptions(Options, frozen=True, kw_only=True):
         "allow_pickle": "code",
         **harmless(
             "revision dtype quantization batch_invariant prefix_caching tensor_parallel gpu_memory max_context "
-            "max_images chat system_prompt max_new_tokens answer_room think_tags chat_template_kwargs "
-            "refusal_rule batch_items"
+            "max_images chat system_prompt max_new_tokens answer_room chat_template_kwargs batch_items"
         ),
     }
 
@@ -87,12 +85,8 @@ class VLLMOptions(Options, frozen=True, kw_only=True):
     """Maximum number of tokens of an answer if the request sets no limit."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
-    think_tags: Tags | None = None
-    """The marks around reasoning in answers; None takes <think> and </think>."""
     chat_template_kwargs: dict[str, Any] = {}
     """Arguments of the model's chat template, such as {enable_thinking = false}."""
-    refusal_rule: bool = True
-    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
     batch_items: Positive = 2048
     """Maximum number of requests per call; changes no answer."""
     trust_remote_code: bool = False
@@ -120,7 +114,6 @@ def identity_settings(options: VLLMOptions, dtype: DType, source: Source) -> dic
         "trust_remote_code": options.trust_remote_code,
         "batch_invariant": options.batch_invariant,
         "max_new_tokens": options.max_new_tokens,
-        "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
         **thinking_settings(options, options.chat_template_kwargs),
     }
     if options.quantization is not None:

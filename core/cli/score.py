@@ -11,6 +11,8 @@ import click
 
 from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
+from ..contracts.words import counted
+from ..scoring.readings import READING, compare_readings, ensure_reading
 from ..scoring.score import score as score_run
 from ..scoring.score import score_published
 from ..store import Store
@@ -28,12 +30,15 @@ from .shared import (
     store_option,
     unproved_option,
 )
+from .terminal import terminal
 
 
 @click.command()
 @run_argument
 @click.option("--scores", default=None, metavar="FILE", help="Measure published scores; NAME is then the study.")
 @click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle, without a store.")
+@click.option("--reading", default=None, metavar="paper|current", help="How answers are read: as in the paper, or now.")
+@click.option("--against", default=None, metavar="READING", help="Show which answers this reading reads otherwise.")
 @correction_options
 @set_option
 @unproved_option
@@ -46,6 +51,11 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
     """Score the run NAME (default: the latest) again from the store. No model is loaded or asked."""
     catalogue = Catalogue.load(registry)
     given = {name: where.pop(name) for name in ("labels", "matrix", "outcome")}
+    reading, against = where.pop("reading"), where.pop("against")
+    if reading is not None:
+        assignments = (*assignments, f"{READING}={reading}")
+    if against is not None:
+        return show_readings(catalogue, where["store"], name, (against, reading or "current"))
     if (bundle := where.pop("bundle")) is not None:
         return score_bundle(catalogue, bundle, where, read_assignments(assignments, None), given)
     if scores is not None:
@@ -55,8 +65,28 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
         scored_again(name, where | {"registry": registry}),
         Store(where["store"], writable=False, unproved=where["unproved"]) as store,
     ):
+        if reading is not None:
+            ensure_reading(catalogue, store, name)
         found = score_run(catalogue, store, name, read_assignments(assignments, None))
         return deliver(corrected_run(catalogue, found, **given), store, where)
+
+
+def show_readings(catalogue: Catalogue, place: str, name: str, readings: tuple[str, str]) -> int:
+    """Show by stage how many answers of a run two readings read otherwise, with trials to look up; return 0."""
+    console = terminal()
+    with Store(place, writable=False) as store:
+        stages = compare_readings(catalogue, store, name, *readings)
+    console.print(f"Of the answers of this run, read as in {readings[0]!r} and then in {readings[1]!r}:")
+    for stage in stages:
+        console.print(
+            f"{stage.stage}: {stage.changed:,} of {counted(stage.answers, 'answer')} have another value: "
+            f"{stage.newly_read:,} are read only in {readings[1]!r}, {stage.no_longer_read:,} only in {readings[0]!r}, "
+            f"and {stage.other_value:,} differ. {stage.other_reason:,} are lost for another reason.",
+            soft_wrap=True,
+        )
+        for example in stage.examples:
+            console.print(f"  {example.trial}: {example.before}; then {example.after}", soft_wrap=True, markup=False)
+    return 0
 
 
 def score_bundle(

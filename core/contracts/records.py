@@ -235,16 +235,20 @@ class TopToken(msgspec.Struct, frozen=True, gc=False):
 
 
 class Generation(Response, frozen=True, kw_only=True, tag="generation"):
-    """An answer in words. A refusal keeps its text; an empty text is an answer too."""
+    """An answer in words, as received; an empty text is an answer too.
+
+    Its status is what the provider signals. Refusals in words, and reasoning in the text, are found when it is read.
+    """
 
     text: str
-    """The answer; what a study reads."""
+    """As received, reasoning and its marks among it. A stage receives the answer alone."""
     finish_reason: str = ""
     top_logprobs: tuple[tuple[TopToken, ...], ...] = ()
     """Per generated token, those of reasoning among them."""
     reasoning: str = ""
-    """What the model wrote before its answer, word for word. If the text held it, its tags are here too, and
-    `reasoning + text` ends with the text as received."""
+    """What the provider gave as reasoning, beside the text. A stage receives that of the text, too."""
+    opened: bool = False
+    """Whether the prompt ended with an opening mark of reasoning, so that the text begins within it."""
     reply: str = ""
     """The raw JSON of an endpoint's reply, or its beginning, where the settings keep it: by default if unusual."""
 

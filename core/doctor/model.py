@@ -199,14 +199,6 @@ async def _seed_honoured(adapter: ModelAdapter) -> tuple[Verdict, str]:
     return _judge(len(set(others)) > 1, f"{len(set(others))} answers to {len(DRAWN)} seeds")
 
 
-async def _refusal_typed(adapter: ModelAdapter) -> tuple[Verdict, str]:
-    sentence = "I'm sorry, but I can't assist with that."
-    answer = await answer_one(adapter, _ask(f"Repeat exactly, and nothing else: {sentence}"))
-    if sentence.lower() not in answer.text.lower().replace("\u2019", "'"):
-        return "skip", "the model did not repeat the refusal it was given"
-    return _judge(answer.status == "refused", f"a refusal came back as {answer.status!r}")
-
-
 async def _image_seen(adapter: ModelAdapter) -> tuple[Verdict, str]:
     if adapter.services.keep is None:
         return "skip", "there is no store for an image"
@@ -278,7 +270,6 @@ PROBES: dict[type[Request], dict[str, Callable[[ModelAdapter], Awaitable[tuple[V
     Generate: {
         "the model answers": _generate_answers,
         "the seed has an effect": _seed_honoured,
-        "refusals are recognised": _refusal_typed,
         "the model uses an image": _image_seen,
     },
     Classify: {"labels are named and differ": _classify_sums},

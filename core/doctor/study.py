@@ -26,8 +26,8 @@ ASKED = 5
 """Questions of the study that are asked, besides the longest."""
 TWICE, HARDLY = 2.0, 1.1
 """A prompt of twice the characters of another that is counted with hardly more tokens was cut off."""
-_ENOUGH = {"the model answers", "refusals are recognised"}
-"""Of the checks of `generate`, those that belong to every study; the rest is replaced by the study's own questions."""
+_ENOUGH = {"the model answers"}
+"""Of the checks of `generate`, the one of every study; the rest is replaced by the study's own questions."""
 Ask = Callable[[ModelAdapter], Awaitable[tuple[Verdict, str]]]
 
 

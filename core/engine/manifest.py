@@ -96,6 +96,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Of imported answers, what their file does not state of how they were asked: factors, and `request`."""
     options: EveryOption
     """As they were when the run was made: they decide when it is scored or resumed, whatever the defaults are then."""
+    readers: dict[str, int] = {}
+    """Versions of what reads every response, by name: when it was asked, or last scored. Empty for runs before it."""
     origins: dict[str, Origin] = {}
     """By kind and name, such as `metric my-metric`: the package of each third-party part of the run."""
     measured: dict[str, Origin] = {}

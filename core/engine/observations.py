@@ -16,12 +16,12 @@ import polars as pl
 from ..catalogue.instrument import ALWAYS, FIRST, STAGE
 from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
-from ..contracts.records import Draw, Generate, Scalar
+from ..contracts.records import Classify, Draw, Generate, Scalar
 from ..design import Roles
 from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.damage import damaged
 from .integrity.repeats import Tally
-from .reading import read_answer
+from .reading import read_answer, read_part, read_status
 from .spilled import SPILL, Spilled
 
 TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
@@ -30,8 +30,6 @@ UNFINISHED = ("running", "interrupted", "failed")
 """States of a run that was not asked to its end."""
 DIGITS = 16
 """Of `prompt_key`."""
-_NO_THOUGHT = r"^\s*(?:[<\[][^<>\[\]]*[>\]])?\s*[<\[]/[^<>\[\]]*[>\]]\s*$"
-"""Marks around nothing, such as `<think></think>`; a prompt may have written the first one."""
 
 
 def gather_observations(
@@ -83,7 +81,8 @@ def _observed(
     reasoning: bool,
 ) -> Iterator[pl.DataFrame]:
     """Yield the observations of each part of the trials."""
-    for part in parts:
+    for stored in parts:
+        part = read_part(stored) if stage.operation in (Generate, Classify) else stored
         frame = _with_reasoning(stage, part, build_observations(stage, part, failures), wanted=reasoning)
         if PROMPT_KEY not in frame.columns:
             shared = part["prompt" if "prompt" in part.columns else "key"]
@@ -110,12 +109,9 @@ def _with_reasoning(stage: Stage, part: pl.DataFrame, frame: pl.DataFrame, *, wa
 
 
 def reasoning_in(responses: pl.Series) -> pl.Series:
-    """Return what the models wrote before their answers; null where it is nothing but a pair of marks.
-
-    Models of the kind of Qwen3 write an empty pair when they are told not to think.
-    """
+    """Return what the models wrote before their answers, null where nothing, of responses as they are read."""
     reasoning = responses.str.json_path_match(f"$.{REASONING}")
-    return reasoning.set(reasoning.str.contains(_NO_THOUGHT), None)
+    return reasoning.set(reasoning == "", None)
 
 
 def observe_stage(
@@ -133,7 +129,7 @@ def _recorded(
     store: Store, run: int, stage: Stage, *, unfinished: bool, proof: RunProof | None = None
 ) -> tuple[Iterator[pl.DataFrame], dict[bytes, str], dict[bytes, str]]:
     """Return a stage's trials in parts, and by key the reasons of failed calls and the statuses of first answers."""
-    earlier = first_statuses(store, run, stage.name, proof) if stage.rules.attempts > 1 else {}
+    earlier = first_statuses(store, run, stage.name, read_status, proof) if stage.rules.attempts > 1 else {}
     trials = stream_trials(store, run, stage.name, prompts=_has_samples(stage), check=proof)
     failures = read_failures(store, run)
     if unfinished:
@@ -191,7 +187,8 @@ def _repeats(whole: Spilled) -> bool:
 
 
 def _tallied(trials: Iterable[pl.DataFrame], tally: Tally) -> Iterator[pl.DataFrame]:
-    for part in trials:
+    for stored in trials:
+        part = read_part(stored)
         tally.see(part)
         yield part
 
@@ -224,7 +221,8 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
 
     Args:
         stage: reads the responses.
-        trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON).
+        trials: `trial`, `factors` (JSON), `key`, `status` (null without an answer) and `response` (JSON), the last two
+            as `read_part` gives them.
         failures: reason for a missing answer, by key.
     """
     factors = _factors(stage, trials)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..contracts.records import AnyResponse
+from .reading import as_read
 
 SCHEMA = 1
 """Version of `as_record`; increased when a field is removed or changes its meaning."""
@@ -26,7 +27,7 @@ class Counts:
     """Keys answered by the model, committed."""
     failed: int = 0
     refused: int = 0
-    """Refused or filtered answers, from store or model."""
+    """Refused or filtered answers: those asked now as they are read, stored ones as their provider signalled it."""
     retried: int = 0
     missed: int = 0
     """Keys of a `replay` without an answer."""
@@ -54,7 +55,7 @@ class Counts:
         for answer in answers:
             usage = answer.usage
             self.asked += 1
-            self.refused += answer.status != "ok"
+            self.refused += as_read(answer).status != "ok"
             self.cached_tokens += cached_tokens(answer)
             read, written = read + usage.input_tokens, written + usage.output_tokens
         # Every request has input tokens, so answers without any are from a model that does not count tokens.

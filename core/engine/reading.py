@@ -1,7 +1,8 @@
-"""Reading of an answer: a study's reader judges before the rule for refusals does.
+"""Reading of a stored response: reasoning apart, refusals in words, and what the study's reader finds.
 
-An adapter gives an answer that opens like a refusal the status `refused`. Behind the apology there may be an answer in
-the form that the study asked for; such an answer is read. A refusal that only quotes one is not.
+The store has the text as received and what the provider signals. Everything else is decided here, whenever a response
+is read: a better rule needs no new answer. Behind an apology there may be an answer in the form that the study asked
+for; such an answer is read. A refusal that only quotes one is not.
 """
 
 from __future__ import annotations
@@ -10,16 +11,67 @@ from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
+import polars as pl
 
 from ..contracts import Stage, Unreadable
-from ..contracts.records import AnyResponse, Generation, Scalar
-from ..reading.refusals import behind_refusal
+from ..contracts.canonical import decode_response, encode_response
+from ..contracts.records import AnyResponse, Classification, Generation, ResponseStatus, Scalar
+from ..reading.reasoning import REASONING_READER_VERSION, split_reasoning
+from ..reading.refusals import REFUSAL_READER_VERSION, behind_refusal, declines
 
 Outcome = Literal["unreadable", "refused", "filtered", "empty"]
 """Outcomes whose stored answers a run may ask anew. An empty answer that cannot be read is unreadable too."""
+READERS: Mapping[str, int] = {"reasoning": REASONING_READER_VERSION, "refusal": REFUSAL_READER_VERSION}
+"""Versions of what reads every response before a study does; a manifest records them."""
 REFUSAL = "I'm sorry, but I can't assist with that."
 ALONE = 4
 """Most words of an answer without others, such as `The answer is neutral`."""
+CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens"})
+"""Finish reasons of an answer that reached its limit of tokens."""
+NO_LABEL = "no label"
+"""Reason of an answer in words that is none of the labels of a classification."""
+
+
+def as_read(response: AnyResponse) -> AnyResponse:
+    """Return what a stage reads of a response: the answer apart from its reasoning, refused where it declines.
+
+    What was read before stays as it is.
+    """
+    match response:
+        case Generation():
+            reasoning, answer = split_reasoning(response.text, response.reasoning, opened=response.opened)
+            status = _status(response, answer)
+            if (answer, reasoning, status) == (response.text, response.reasoning, response.status):
+                return response if not response.opened else msgspec.structs.replace(response, opened=False)
+            return msgspec.structs.replace(response, text=answer, reasoning=reasoning, status=status, opened=False)
+        case Classification() if not response.probabilities and _status(response, response.text) != response.status:
+            return msgspec.structs.replace(response, status="refused")
+    return response
+
+
+def _status(response: Generation | Classification, answer: str) -> ResponseStatus:
+    return "refused" if response.status == "ok" and declines(answer) else response.status
+
+
+def read_status(encoded: str) -> ResponseStatus:
+    """Return the status of a stored response, as it is read now."""
+    return as_read(decode_response(encoded)).status
+
+
+def read_part(part: pl.DataFrame) -> pl.DataFrame:
+    """Return stored trials with their responses and statuses as they are read."""
+    responses, statuses = part["response"].to_list(), part["status"].to_list()
+    changed = False
+    for row, encoded in enumerate(responses):
+        if encoded is None:
+            continue
+        stored = decode_response(encoded)
+        if (read := as_read(stored)) is not stored:
+            responses[row], statuses[row], changed = encode_response(read).decode(), read.status, True
+    if not changed:
+        return part
+    columns = (pl.Series("response", responses, dtype=pl.String), pl.Series("status", statuses, dtype=pl.String))
+    return part.with_columns(*columns)
 
 
 def read_answer(
@@ -32,6 +84,9 @@ def read_answer(
     answer within other words (`StageRules.prose`), no others may stand behind those sentences: a longer text may name
     an answer without giving it.
     """
+    response = as_read(response)
+    if response.status == "ok" and isinstance(response, Classification) and not response.probabilities:
+        return Unreadable(NO_LABEL)
     if response.status == "ok":
         return stage.read(factors, response)
     if response.status != "refused" or not isinstance(response, Generation):
@@ -48,6 +103,7 @@ def read_answer(
 
 def outcomes_of(stage: Stage, factors: Mapping[str, Scalar], response: AnyResponse) -> frozenset[Outcome]:
     """Return the outcomes of a response for which it may be asked anew; none for an answer that is read."""
+    response = as_read(response)
     outcome = read_answer(stage, factors, response)
     if outcome is None:
         return frozenset({"refused" if response.status == "refused" else "filtered"})

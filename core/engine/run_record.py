@@ -37,6 +37,7 @@ from .manifest import (
     with_removed,
     with_versions,
 )
+from .reading import READERS
 from .run_options import RunOptions
 
 
@@ -185,6 +186,7 @@ class RunRecord:
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,
             design=self.instrument.design,
+            readers=dict(READERS),
             origins=self._parts.origins,
             mode=options.mode,
             refresh=options.refresh,

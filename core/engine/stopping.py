@@ -18,6 +18,7 @@ from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, S
 from .asking import Keyed
 from .ending import ALL_EMPTY, ALL_FAILING, ALL_UNREADABLE, LONG_WAIT, NEVER_ANSWERED, SEED_REFUSED, Stop
 from .limiter import Limiter
+from .reading import CUT_OFF, as_read
 
 LOG = logging.getLogger(__name__)
 ERRORS, EMPTY, UNREADABLE = 20, 20, 100
@@ -27,8 +28,6 @@ SILENT = 10
 """Number of failed requests, without a single answer, after which the model is considered unavailable."""
 SHOWN, SHOWN_CHARACTERS = 3, 200
 """Examples in the message, and characters of each."""
-_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens"})
-"""Finish reasons of an answer that reached its limit of tokens."""
 
 Read = Callable[[Mapping[str, Scalar], AnyResponse], Mapping[str, Scalar] | Unreadable]
 
@@ -71,6 +70,7 @@ class FailureDetector:
     def answered(self, key: bytes, request: AnyRequest, response: AnyResponse) -> HaltedError | None:
         """Receive an answer of the model."""
         self._failed.clear()
+        response = as_read(response)
         if response.status != "ok":
             return None
         if _is_cut_off(response):
@@ -91,11 +91,20 @@ class FailureDetector:
         if not isinstance(outcome, Unreadable):
             self._reading, self._trials, self._unreadable = False, {}, {}
             return None
-        text = response.text if isinstance(response, Generation) else ""
-        self._unreadable.setdefault(_prompt(request), (trial, f"{_short(text)!r} ({outcome.reason})"))
+        self._unreadable.setdefault(_prompt(request), (trial, f"{_shown(response)} ({outcome.reason})"))
         if len(self._unreadable) < UNREADABLE or not _is_spread([t.factors for t, _ in self._unreadable.values()]):
             return None
         return _stopped(ALL_UNREADABLE, [answer for _, answer in self._unreadable.values()])
+
+
+def _shown(response: AnyResponse) -> str:
+    """Return an answer for a message; where all of it is reasoning, the end of that and which setting may be wrong."""
+    if not isinstance(response, Generation):
+        return "''"
+    if response.text.strip() or not response.reasoning or response.finish_reason.lower() in CUT_OFF:
+        return repr(_short(response.text))
+    end = _short(response.reasoning[-SHOWN_CHARACTERS // 2 :])
+    return f"'' with {end!r} in the reasoning field; see --reasoning-parser of the server and enable_thinking"
 
 
 def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
@@ -108,7 +117,7 @@ def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
 def _is_cut_off(response: AnyResponse) -> bool:
     if not isinstance(response, Generation) or response.text.strip():
         return False
-    return response.finish_reason.lower() in _LENGTH
+    return response.finish_reason.lower() in CUT_OFF
 
 
 def _is_spread(factors: Sequence[Mapping[str, Scalar]]) -> bool:

@@ -17,7 +17,7 @@ from ..contracts.records import AnyResponse
 from ..store import Found, NewTrial
 from ..store.bulk import batched
 from .asking import Keyed, Settle
-from .reading import Outcome, outcomes_of, read_answer
+from .reading import Outcome, as_read, outcomes_of, read_answer
 from .scheduler import Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -138,12 +138,12 @@ class Window:
         return [index for index, answer in latest.items() if self._asks_again(index, responses[answer.exchange_id])]
 
     async def _responses(self, exchanges: set[int]) -> dict[int, AnyResponse]:
-        """Return answers: new ones from memory, others from the store."""
-        new = {number: self._fresh[number] for number in exchanges if number in self._fresh}
+        """Return answers as they are read: new ones from memory, others from the store."""
+        new = {number: as_read(self._fresh[number]) for number in exchanges if number in self._fresh}
         if not (others := exchanges - new.keys()):
             return new
         stored = await self.scheduler.ledger.responses(others)
-        return new | {number: decode_response(response) for number, response in stored.items()}
+        return new | {number: as_read(decode_response(response)) for number, response in stored.items()}
 
     def _asks_again(self, index: int, response: AnyResponse) -> bool:
         """Return whether a response has no answer, and the stage asks again for its status."""

@@ -29,6 +29,7 @@ from ..contracts.probe import count_trials
 from ..contracts.records import Likelihood, PseudoLikelihood, Scalar
 from ..engine.manifest import IMPORTED, Manifest, StageRecord, describe_machine, digest_data, new_name
 from ..engine.observations import gather_observations
+from ..engine.reading import READERS
 from ..store import Store
 from ..store.bulk import batched
 from ..store.chunks import Chunks
@@ -278,6 +279,7 @@ class _Import:
             unrecorded=tuple(self._unrecorded),
             options=self._all,
             design=self._design,
+            readers=dict(READERS),
             mode=IMPORTED,
             command=self._options.command,
             **describe_machine(),

@@ -26,6 +26,7 @@ from ..contracts.records import (
     Text,
     TokenScores,
 )
+from ..engine.reading import as_read
 from ..store import Store, used_answers
 from . import MOST_EXAMPLES, Picture, ShownExample, picture, within
 
@@ -48,8 +49,8 @@ def show_request(request: AnyRequest) -> list[tuple[str, str]]:
 
 
 def show_response(response: AnyResponse) -> list[tuple[str, str]]:
-    """Return (label, text) pairs of a response."""
-    match response:
+    """Return (label, text) pairs of a response, as it is read."""
+    match response := as_read(response):
         case TokenScores():
             return [("log-probability", f"{response.log_probability:.3f} over {response.count} tokens")]
         case Generation():

@@ -36,6 +36,7 @@ def provenance(scores: Scores, store: Store | None) -> dict[str, Any]:
         "options of the metrics that were set": manifest.study.metrics,
         **({"options changed when it was scored again": manifest.remeasured} if manifest.remeasured else {}),
         "every option": _every_option(scores),
+        **({"versions of the readers of answers": manifest.readers} if manifest.readers else {}),
         "data files (sha256)": manifest.data,
         **({"store": place_of(store)} if store is not None else {}),
     }

@@ -13,6 +13,7 @@ from ..contracts import Stage
 from ..contracts.errors import PrejudgeError
 from ..contracts.records import Generate
 from ..engine.observations import reasoning_in
+from ..engine.reading import read_part
 from ..store import Store, stream_trials
 
 _TOKENS = r'"reasoning_tokens":(\d+)'
@@ -47,7 +48,9 @@ def reasoned(store: Store, run_id: int, stages: Iterable[Stage], model: str) -> 
     counts = pl.DataFrame({"text": [], "tokens": []}, schema={"text": pl.Boolean, "tokens": pl.Int64})
     for stage in stages:
         if stage.role == SUBJECT and stage.operation is Generate:
-            parts = [_counted(part["response"].drop_nulls()) for part in stream_trials(store, run_id, stage.name)]
+            parts = [
+                _counted(read_part(part)["response"].drop_nulls()) for part in stream_trials(store, run_id, stage.name)
+            ]
             counts = pl.concat([counts, *parts])
     if counts.is_empty():
         return None

@@ -28,7 +28,7 @@ from ..engine.foreign import ensure_own
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
 from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
-from ..engine.reading import read_answer
+from ..engine.reading import as_read, read_answer
 from ..engine.roles import ensure_same_models
 from ..engine.scheduler import Scheduler
 from ..store import NewTrial, RunRow, Store, ensure_recorded, get_run, list_runs
@@ -188,7 +188,8 @@ class _Recheck:
 
     def _pair(self, stage: Stage, trial: _Chosen, before: AnyResponse, now: str | None) -> Pair:
         factors = msgspec.json.decode(trial.factors, type=dict[str, Scalar])
-        after = decode_response(now) if now is not None else None
+        before = as_read(before)
+        after = as_read(decode_response(now)) if now is not None else None
         with blamed(self._owner, f"stage {stage.name!r}"):
             read = [{} if one is None else _read(stage, factors, one) for one in (before, after)]
         return Pair(stage.name, before, after, (read[0], read[1]))

@@ -36,6 +36,7 @@ from ..engine.manifest import (
     new_name,
 )
 from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack, with_parts
+from ..engine.reading import READERS
 from ..engine.spilled import Frames
 from ..statistics.estimates import judge
 from ..store import RunProof, RunRow, Store, finish_proof, get_run
@@ -258,10 +259,9 @@ def opened(
     observations = Frames(one_draw(every_draw, stages, repeated)) if repeated else every_draw
     left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
-    manifest = msgspec.structs.replace(manifest, repeats=counts, head=proof.head)
-    damage = damage_words(store, run.id)
-    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out)
-    return msgspec.structs.replace(scores, unproved=proof.problem), instrument
+    manifest = msgspec.structs.replace(manifest, repeats=counts, readers=dict(READERS), head=proof.head)
+    flaws: dict[str, Any] = {"damage": damage_words(store, run.id), "unproved": proof.problem, "left_out": left_out}
+    return Scores(run, manifest, stages, observations, {}, (), {}, (), **flaws), instrument
 
 
 def _recorded(scores: Scores, instrument: Instrument) -> bool:

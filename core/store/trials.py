@@ -168,11 +168,13 @@ def _texts_of(store: Store, stored: Iterable[str]) -> tuple[dict[int, bytes], li
 
 
 @enduring
-def first_statuses(store: Store, run_id: int, stage: str, check: RowCheck | None = None) -> dict[bytes, str]:
+def first_statuses(
+    store: Store, run_id: int, stage: str, read: Callable[[str], str], check: RowCheck | None = None
+) -> dict[bytes, str]:
     """Return the status of the first answer to each trial that was asked again, by the key of its last request.
 
-    A first answer with the status `ok` was `unreadable`: otherwise it was the last. `check` is that of the whole run,
-    if all is read.
+    A first answer with the status `ok` was `unreadable`: otherwise it was the last. `read` returns the status of a
+    response. `check` is that of the whole run, if all is read.
 
     Raises:
         DataError: a first answer is not as it was stored, or was removed.
@@ -181,7 +183,7 @@ def first_statuses(store: Store, run_id: int, stage: str, check: RowCheck | None
     trials, statuses = table_of(RunTrial), dict[bytes, str]()
     with translated(store.url), store.engine.connect() as connection:
         for attempts in stream_attempts(connection, sa.and_(trials.c.run_id == run_id, trials.c.stage == stage)):
-            answers = _statuses(connection, {trial.pairs[0] for trial in attempts if trial.pairs}, check)
+            answers = _statuses(connection, {trial.pairs[0] for trial in attempts if trial.pairs}, read, check)
             for trial in attempts:
                 if not isinstance(trial.key, bytes):
                     raise damaged(f"stage {stage!r}", "the key of a trial is no digest")
@@ -195,7 +197,7 @@ def first_statuses(store: Store, run_id: int, stage: str, check: RowCheck | None
 
 
 def _statuses(
-    connection: sa.Connection, pairs: Collection[tuple[bytes, bytes]], check: RowCheck
+    connection: sa.Connection, pairs: Collection[tuple[bytes, bytes]], read: Callable[[str], str], check: RowCheck
 ) -> dict[tuple[bytes, bytes], str]:
     """Return the status of the answers with these keys and digests."""
     query = f"SELECT id, {', '.join(ANSWER)}, digest FROM exchange WHERE key"
@@ -205,7 +207,9 @@ def _statuses(
             if (pair := (fields[0], digest)) in pairs:
                 if (problem := answer_fault(fields, digest)) is not None:
                     check.report(f"exchange {number}", problem)
-                statuses[pair] = fields[ANSWER.index("status")]
+                    statuses[pair] = fields[ANSWER.index("status")]
+                else:
+                    statuses[pair] = read(fields[ANSWER.index("response")])
     return statuses
 
 

@@ -24,6 +24,7 @@ from ..contracts.errors import PrejudgeError
 from ..contracts.records import Classification, Generation
 from ..engine.manifest import as_made, manifest_of
 from ..engine.observations import TRIALS, UNFINISHED, build_observations, were_asked
+from ..engine.reading import as_read, read_part
 from ..report.examples import show_request, show_response
 from ..store import RunProof, RunRow, Store, finish_proof, read_failures, trial_counts
 from ..store.damage import damaged
@@ -213,7 +214,7 @@ def answer_text(response: str | None) -> str:
     if response is None:
         return ""
     try:
-        found = decode_response(response)
+        found = as_read(decode_response(response))
     except (msgspec.MsgspecError, UnicodeError):
         return response
     match found:
@@ -251,7 +252,7 @@ def _parts(store: Store, run_id: int, stage: str, proof: RunProof) -> Iterator[t
 
 def _observed(stage: Stage | None, trials: pl.DataFrame, failures: dict[bytes, str]) -> pl.DataFrame:
     if stage is not None:
-        return build_observations(stage, trials, failures)
+        return build_observations(stage, read_part(trials), failures)
     factors = [msgspec.json.decode(text, type=dict[str, Any]) for text in trials["factors"]]
     frame = pl.DataFrame(factors, infer_schema_length=None, strict=False)
     return frame.with_columns(trials["status"].fill_null("failed"))

@@ -202,13 +202,17 @@ _CONTENT: dict[str, tuple[Taken, Make]] = {
     "key-escaped-in-answer": ("permanent", lambda call: _say_key(call, _escape)),
     "key-in-error": ("permanent", _echo_key),
     "control-error": ("permanent", _error(400, ATTACK, ATTACK)),
-    "refusal-words": ("refused", _said("I'm sorry, but I can't help with that.")),
+    "refusal-words": ("answer", _said("I'm sorry, but I can't help with that.")),
     "refusal-field": ("refused", _said(None, refusal="No, thank you.")),
     "refusal-part": ("refused", _said([{"type": "refusal", "refusal": "No."}])),
     "refusal-finish": ("refused", _said("I would rather not.", "refusal")),
     "filter-finish": ("filtered", _said("half a", "content_filter")),
     "filter-safety": ("filtered", _said(None, "SAFETY")),
     "filter-error": ("filtered", _error(400, "content_filter", "the prompt was filtered")),
+    "filter-permission": (
+        "filtered",
+        _body({"code": "no permission", "error": "Content violates usage guidelines. Failed check: BIO"}, status=403),
+    ),
     "filter-inner": (
         "filtered",
         _body({"error": {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}, status=400),

@@ -152,7 +152,6 @@ RENAMED: Settings = {"model": "{folder}/renamed"}
 HF = ("torch", "transformers")
 THINKING = (
     {"answer_room": 3},
-    {"think_tags": ["[THINK]", "[/THINK]"]},
     {"chat_template_kwargs": {"tone": "kind"}},
 )
 HF_OTHERS = (
@@ -196,8 +195,8 @@ def _endpoint(
         requests=GENERATE,
         others=(
             *({"model": "other"}, {"base_url": "http://127.0.0.1:8"}, {"endpoint": "ours"}, {"revision": "2026"}),
-            *({"system_prompt": "Be kind."}, {"max_tokens": 5}, {"refusal_rule": False}, {"omit": ["stop"]}),
-            *({"extra_body": {"more": 2}}, {"answer_room": 3}, {"think_tags": ["[A]", "[B]"]}, {"effort": "low"}),
+            *({"system_prompt": "Be kind."}, {"max_tokens": 5}, {"omit": ["stop"]}),
+            *({"extra_body": {"more": 2}}, {"answer_room": 3}, {"effort": "low"}),
             {"think_opened": True},
             *others,
         ),
@@ -272,7 +271,7 @@ CASES = {
         others=(
             *HF_OTHERS,
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
-            *({"max_new_tokens": 5}, {"chat": "plain"}, {"refusal_rule": False}),
+            *({"max_new_tokens": 5}, {"chat": "plain"}),
             *THINKING,
         ),
         same=HF_SAME,
@@ -314,7 +313,7 @@ CASES = {
         target="prejudge.adapters.hf.vlm.adapter:HFVLM",
         settings=_with_copy(_vlm),
         requests=PICTURED,
-        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"refusal_rule": False}, *THINKING, *HF_OTHERS),
+        others=({"dtype": "bfloat16"}, {"trust_remote_code": True}, *THINKING, *HF_OTHERS),
         same=HF_SAME,
         unjudged=HF_ELSEWHERE,
         needs=(*HF, "PIL"),
@@ -327,7 +326,7 @@ CASES = {
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
-            *({"max_new_tokens": 5}, {"chat": "plain"}, {"refusal_rule": False}, {"quantization": "fp8"}),
+            *({"max_new_tokens": 5}, {"chat": "plain"}, {"quantization": "fp8"}),
             *({"prefix_caching": True}, {"tensor_parallel": 2}, {"max_context": 99}, {"engine": {"max_num_seqs": 9}}),
             *THINKING,
         ),
@@ -356,7 +355,7 @@ CASES = {
         settings=_with_copy(_llamacpp),
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
-            *({"max_tokens": 5}, {"chat_format": "plain"}, {"system_prompt": "Be kind."}, {"refusal_rule": False}),
+            *({"max_tokens": 5}, {"chat_format": "plain"}, {"system_prompt": "Be kind."}),
             *({"cache_dtype": "float16"}, {"flash_attention": True}),
             *THINKING,
         ),
@@ -380,8 +379,8 @@ CASES = {
             *({"system_prompt": "Be kind."}, {"max_tokens": 5}, {"max_tokens_field": "max_completion_tokens"}),
             *({"image_detail": "low"}, {"likelihood": "prompt_logprobs"}, {"classify": "decisions"}),
             *({"labels": [" a", " b"]}, {"classify_prompt": "Rate: {text}"}, {"classify_question": "Which?"}),
-            *({"send_draw_seed": True}, {"refusal_rule": False}, {"extra_body": {"top_k": 2}}, {"omit": ["stop"]}),
-            *({"answer_room": 3}, {"think_tags": ["[THINK]", "[/THINK]"]}, {"effort": "low"}, {"api_version": "2"}),
+            *({"send_draw_seed": True}, {"extra_body": {"top_k": 2}}, {"omit": ["stop"]}),
+            *({"answer_room": 3}, {"effort": "low"}, {"api_version": "2"}),
             *({"samples_per_call": 4}, {"think_opened": True}),
         ),
         same=(

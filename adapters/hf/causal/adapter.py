@@ -24,9 +24,8 @@ from ....core.contracts.records import (
     Usage,
 )
 from ....core.contracts.thinking import Level
-from ....core.reading.refusals import REFUSAL_READER_VERSION
-from ...shared.reasoning import USUAL, Tags, apart, cut_answer, is_opened, thinking_settings
-from ...shared.refusals import mark_refusal
+from ....core.reading.reasoning import find_stop, is_opened
+from ...shared.reasoning import thinking_settings
 from ...shared.sampling import HONOURED, Defaults, answer_length, choose
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
@@ -48,9 +47,7 @@ _MORE = (SETTINGS, "chat_template*")
 class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-causal`."""
 
-    option_effects = harmless(
-        "system_prompt max_new_tokens chat answer_room think_tags chat_template_kwargs refusal_rule"
-    )
+    option_effects = harmless("system_prompt max_new_tokens chat answer_room chat_template_kwargs")
 
     system_prompt: str | None = None
     """Text before every prompt: as system message, or in front of a plain text."""
@@ -61,12 +58,8 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     joined by blank lines."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
-    think_tags: Tags | None = None
-    """The marks around reasoning in answers; None takes <think> and </think>."""
     chat_template_kwargs: dict[str, Any] = {}
     """Arguments of the model's chat template, such as {enable_thinking = false}."""
-    refusal_rule: bool = True
-    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -102,7 +95,6 @@ class HFCausal(HFAdapter[_Engine]):
         check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
         settings = {
             "max_new_tokens": options.max_new_tokens,
-            "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
             **self._style.settings(),
             **thinking_settings(options, options.chat_template_kwargs),
         }
@@ -170,7 +162,7 @@ class HFCausal(HFAdapter[_Engine]):
             return error
         if engine.loaded.max_tokens is not None:
             most = min(most, engine.loaded.max_tokens - len(ids))
-        opened = is_opened(prompt.text, self._options.think_tags)
+        opened = is_opened(prompt.text)
         ended = self._stopper(stops, ids, engine, opened) if stops else None
         return Task(tuple(ids), choice, most, ended, max(0, request.top_logprobs), opened)
 
@@ -180,8 +172,7 @@ class HFCausal(HFAdapter[_Engine]):
     def _stopper(
         self, stops: Sequence[str], ids: Sequence[int], engine: _Engine, opened: bool
     ) -> Callable[[list[int]], bool]:
-        tags = self._options.think_tags
-        return lambda answer: cut_answer(engine.encoder.text(ids, answer), stops, tags, opened=opened) is not None
+        return lambda answer: find_stop(engine.encoder.text(ids, answer), tuple(stops), opened=opened) is not None
 
     def _check_size(self, ids: Sequence[int], room: int, loaded: Loaded) -> None:
         check_size(ids, room, loaded.max_tokens, self.identity.model)
@@ -209,17 +200,14 @@ class HFCausal(HFAdapter[_Engine]):
             return self._not_finite()
         encoder = self._engine.encoder
         text = encoder.text(task.ids, written.ids)
-        tags = self._options.think_tags
-        end = cut_answer(text, request.sampling.stop, tags, opened=task.opened)
-        reasoning, said = apart(text[:end], tags, opened=task.opened)
-        answer = Generation(
-            text=said,
-            reasoning=reasoning,
+        end = find_stop(text, request.sampling.stop, opened=task.opened)
+        return Generation(
+            text=text[:end],
+            opened=task.opened,
             finish_reason=written.reason,
             top_logprobs=tuple(tuple(TopToken(encoder.token(i), p) for i, p in tops) for tops in written.tops),
             usage=Usage(input_tokens=len(task.ids), output_tokens=len(written.ids)),
         )
-        return mark_refusal(answer, rule=self._options.refusal_rule)
 
     def _not_finite(self) -> PermanentError:
         return not_finite("log-probabilities that are", self.identity.model, self._loading.dtype)
@@ -234,5 +222,5 @@ class HFCausal(HFAdapter[_Engine]):
         ends = end_tokens(loaded.head.model, loaded.tokenizer)
         decoder = Decoder(loaded.head, ends, options.token_budget, caches=scorer.shares)
         compile_model(loaded.head.model, self._loading)
-        encoder = Encoder(loaded.tokenizer, options.think_tags or USUAL)
+        encoder = Encoder(loaded.tokenizer)
         return _Engine(loaded, encoder, scorer, decoder, sampling_defaults(read_settings(self._source)))

@@ -16,10 +16,9 @@ from ....core.contracts.errors import ModelError
 from ....core.contracts.model_files import ModelFiles, Recognised
 from ....core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar, TokenScores, Usage
 from ....core.contracts.thinking import Level
-from ....core.reading.refusals import REFUSAL_READER_VERSION
+from ....core.reading.reasoning import is_opened
 from ...shared.images import require_pillow
-from ...shared.reasoning import Tags, is_opened, thinking_settings
-from ...shared.refusals import mark_refusal
+from ...shared.reasoning import thinking_settings
 from ...shared.sampling import HONOURED
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
@@ -44,18 +43,14 @@ KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind:
 class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-vlm`. The token budget counts questions, without their image."""
 
-    option_effects = harmless("answer_room think_tags chat_template_kwargs refusal_rule")
+    option_effects = harmless("answer_room chat_template_kwargs")
 
     batch_items: Positive = 512
     """Maximum number of requests per call; those about one image share it. On CUDA it grows with the passes."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
-    think_tags: Tags | None = None
-    """The marks around reasoning in answers; None takes <think> and </think>."""
     chat_template_kwargs: dict[str, Any] = {}
     """Arguments of the model's chat template, such as {enable_thinking = false}."""
-    refusal_rule: bool = True
-    """Give answers that open like a refusal (in English) the status `refused`; their text is kept."""
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -88,7 +83,6 @@ class HFVLM(HFAdapter[_Model]):
         self._template = find_template(self._source)
         check_arguments(options.chat_template_kwargs, self._template, self._source.name)
         settings: dict[str, Scalar] = {
-            "refusal_rule": REFUSAL_READER_VERSION if options.refusal_rule else 0,
             "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
             **thinking_settings(options, options.chat_template_kwargs),
         }
@@ -139,7 +133,7 @@ class HFVLM(HFAdapter[_Model]):
             text = render(loaded, request.messages)
             prompt = held.prompts.get(text) or encode(loaded, text, held.pictures)
             held.prompts[text] = prompt
-            wish = plan_answer(loaded, request, prompt, held.names)._replace(opened=is_opened(text, loaded.think_tags))
+            wish = plan_answer(loaded, request, prompt, held.names)._replace(opened=is_opened(text))
             return [Work(number, Asked(held.names, prompt), wish)]
 
         groups = by_image([request.messages for request in requests], self.services.blobs, plan, errors)
@@ -150,7 +144,7 @@ class HFVLM(HFAdapter[_Model]):
                 return errors[number]
             if (answer := written[number]) is None:
                 return too_large(ONE)
-            return mark_refusal(answer.finish(loaded.encoder), rule=self._options.refusal_rule)
+            return answer.finish(loaded.encoder)
 
         return [generation(number) for number in range(len(requests))]
 
@@ -188,7 +182,7 @@ class HFVLM(HFAdapter[_Model]):
 
     def _load(self) -> _Model:
         options = self._options
-        loaded = load_vlm(self._source, self._template, self._loading, options.think_tags)._replace(
+        loaded = load_vlm(self._source, self._template, self._loading)._replace(
             answer_room=options.answer_room, arguments=options.chat_template_kwargs
         )
         engine = Engine(loaded, try_sharing(loaded, self._source.name), options.token_budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....core.contracts.records import Generation, TopToken, Usage
-from ...shared.reasoning import Tags, apart, cut_answer
+from ....core.reading.reasoning import find_stop
 from ...shared.sampling import Choice
 from ..text import Encoder
 
@@ -21,10 +21,8 @@ class Wish(NamedTuple):
     """Alternatives to report per token."""
     ends: frozenset[int]
     """Tokens that end an answer."""
-    tags: Tags | None = None
-    """The marks around reasoning."""
     opened: bool = False
-    """Whether the prompt ends with the opening one."""
+    """Whether the prompt ends with an opening mark of reasoning."""
 
 
 class Answer:
@@ -35,7 +33,7 @@ class Answer:
         self.ids, self.choice, self.most = ids, wish.choice, wish.most
         self.reason = ""
         self._ends, self._stops, self._top = wish.ends, wish.stops, wish.top
-        self._tags, self._opened = wish.tags, wish.opened
+        self._opened = wish.opened
         self._tokens: list[int] = []
         self._tops: list[tuple[TopToken, ...]] = []
         self._text: str | None = None
@@ -67,10 +65,9 @@ class Answer:
         """Return the answer as a record."""
         text = encoder.decode(self._tokens) if self._text is None else self._text
         usage = Usage(input_tokens=len(self.ids), output_tokens=len(self._tokens))
-        reasoning, said = apart(text, self._tags, opened=self._opened)
         return Generation(
-            text=said,
-            reasoning=reasoning,
+            text=text,
+            opened=self._opened,
             finish_reason=self.reason,
             top_logprobs=tuple(self._tops),
             usage=usage,
@@ -78,7 +75,7 @@ class Answer:
 
     def _look_for_stop(self, encoder: Encoder) -> None:
         text = encoder.decode(self._tokens)
-        end = cut_answer(text, self._stops, self._tags, opened=self._opened)
+        end = find_stop(text, self._stops, opened=self._opened)
         if end is not None:
             self._text, self.reason = text[:end], "stop"
 

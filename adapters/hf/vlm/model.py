@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ....core.contracts.errors import ModelLoadError
-from ...shared.reasoning import USUAL, Tags
 from ...shared.sampling import Defaults
 from ...shared.torch import choose_device, quiet_loading
 from ..files import Source, fetch, find_file
@@ -47,7 +46,6 @@ class Loaded(NamedTuple):
     image_token: int | None
     answer_room: int = 0
     """Tokens added to the limit of every answer, for reasoning."""
-    think_tags: Tags | None = None
     arguments: Mapping[str, Any] = {}
     """Further arguments of the template."""
 
@@ -98,7 +96,7 @@ def find_template(source: Source) -> str:
     )
 
 
-def load_vlm(source: Source, template: str, loading: Loading, tags: Tags | None = None) -> Loaded:
+def load_vlm(source: Source, template: str, loading: Loading) -> Loaded:
     """Load weights and processor.
 
     Raises:
@@ -118,7 +116,7 @@ def load_vlm(source: Source, template: str, loading: Loading, tags: Tags | None 
     return Loaded(
         model=model,
         processor=processor,
-        encoder=Encoder(processor.tokenizer, tags or USUAL),
+        encoder=Encoder(processor.tokenizer),
         template=template,
         defaults=sampling_defaults(settings),
         answer_tokens=int(settings.get("max_new_tokens") or MAX_TOKENS),
@@ -126,7 +124,6 @@ def load_vlm(source: Source, template: str, loading: Loading, tags: Tags | None 
         device=chosen,
         max_tokens=limit,
         image_token=token,
-        think_tags=tags,
     )
 
 

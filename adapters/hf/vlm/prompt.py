@@ -108,7 +108,6 @@ def plan_answer(loaded: Loaded, request: Generate, prompt: Encoded, images: Sequ
     return Wish(
         choice=choose(request, loaded.defaults, prompt.ids, images),
         most=answer_length(request, loaded.answer_tokens, room, loaded.answer_room),
-        tags=loaded.think_tags,
         stops=request.sampling.stop,
         top=max(0, request.top_logprobs),
         ends=loaded.ends,

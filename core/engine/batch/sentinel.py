@@ -23,7 +23,7 @@ from ...store.batches import Batches
 from ..asking import Call, Job, Keyed
 from ..ending import FIRST_CALLS_FAILING, FIRST_CALLS_UNREADABLE
 from ..integrity.canary import samples
-from ..reading import read_answer
+from ..reading import as_read, read_answer
 from ..scheduler import Scheduler
 from .options import SentinelRecord
 
@@ -156,7 +156,7 @@ class Sentinels:
         for key, (alone, both) in self._known.items():
             if both is None or (trial := self._trials.get(key) or self._others.get(key)) is None:
                 continue
-            single, batched = decode_response(alone), decode_response(both)
+            single, batched = (as_read(decode_response(text)) for text in (alone, both))
             equal += _said(single) == _said(batched)
             greedy = greedy and _is_greedy(trial.request)
             pairs.append((self._outcome(trial, single), self._outcome(trial, batched)))
@@ -180,7 +180,7 @@ class Sentinels:
         except Exception as error:  # a defect of the reader is reported when the run is scored
             return f"unread: {type(error).__name__}"
         if outcome is None:
-            return response.status
+            return as_read(response).status
         return "unreadable" if isinstance(outcome, Unreadable) else _words(outcome)
 
 

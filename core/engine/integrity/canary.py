@@ -32,6 +32,7 @@ from ...contracts.errors import HaltedError, ModelError
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Message, Sampling, Text
 from ...contracts.words import counted
 from ..ending import REPEATS
+from ..reading import as_read
 from .records import Canary, Draws
 
 QUESTIONS = (
@@ -90,6 +91,7 @@ async def ask_canary(like: Generate, ask: Ask) -> Canary:
 
 def judge(answers: Sequence[AnyResponse | ModelError], temperature: float | None) -> Draws:
     """Judge the draws of one question."""
+    answers = [answer if isinstance(answer, ModelError) else as_read(answer) for answer in answers]
     texts = [a for a in answers if isinstance(a, Generation) and a.status == "ok" and a.text.strip()]
     usable = [beginning(a.text) for a in texts if len(re.findall(r"\w+", a.text)) >= WORDS]
     distinct = len({" ".join(a.text.split()) for a in texts})

@@ -17,6 +17,11 @@ FINDINGS = {
     "one-text": "all answers, to different prompts, are one text",
     "max-tokens": "answers are longer than the limit of tokens that was sent",
     "stop": "answers hold a stop text that should have ended them",
+    "answer-in-reasoning": "answers that ended by themselves stand in the reasoning field and leave no text; the "
+    "server takes a model that does not think for one that does: start it without its reasoning parser (vLLM, SGLang: "
+    "--reasoning-parser), or let the model think (--set thinking=, chat_template_kwargs.enable_thinking)",
+    "marks": "answers hold special tokens that the server should have removed; check its chat template and its "
+    "reasoning parser (vLLM, SGLang: --reasoning-parser), and that it skips special tokens (skip_special_tokens)",
     "context": "prompts longer than the model's context were answered all the same",
     "truncated": "prompts of different length are counted with one number of tokens: they may be cut off",
     "model-changed": "replies name several models",

@@ -11,6 +11,8 @@ import msgspec
 
 from ...contracts.adapter import Remark, RemoteEndpoint
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, Text, TokenScores
+from ...reading.reasoning import remaining_marks
+from ..reading import CUT_OFF, as_read
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
 from .canary import Watch, samples
 from .numbers import Numbers
@@ -26,6 +28,8 @@ as long as the shortest: they were cut off."""
 LENGTHS, LOOSER = 512, 1.5
 """Lengths of prompts that are kept, the longest; and how many times as many characters a token the longest must have as
 all others, if a server cut them off to less than it would have read whole, as Ollama does to half of its context."""
+SHOWN, SHOWN_MARKS = 60, 3
+"""Characters of an answer, and marks, that a finding shows."""
 PROMPTS, WORDS = 20, 10
 """Different prompts that one text of at least so many words must answer, and nothing else any of them. A text that a
 prompt offers is a choice, which may be the same every time."""
@@ -89,6 +93,7 @@ class Inspector:
         match answer:
             case Generation() if isinstance(request, Generate):
                 self._look_at_text(key, request, answer)
+                self._look_at_reasoning(key, answer)
                 if answer.top_logprobs and not request.sample and not request.attempt:
                     tops = [candidate.log_probability for position in answer.top_logprobs for candidate in position]
                     self._numbers.see(key, tops)
@@ -115,7 +120,17 @@ class Inspector:
             providers=_sightings(self._providers),
         )
 
-    def _look_at_text(self, key: bytes, request: Generate, answer: Generation) -> None:
+    def _look_at_reasoning(self, key: bytes, received: Generation) -> None:
+        """Look whether the server's parser of reasoning fits the model."""
+        ended = received.status == "ok" and received.finish_reason.lower() not in CUT_OFF
+        if ended and received.reasoning.strip() and not received.text.strip():
+            self._find("answer-in-reasoning", key, repr(" ".join(received.reasoning.split())[-SHOWN:]))
+        if marks := remaining_marks(received.text):
+            self._find("marks", key, ", ".join(map(repr, marks[:SHOWN_MARKS])))
+
+    def _look_at_text(self, key: bytes, request: Generate, received: Generation) -> None:
+        answer = as_read(received)
+        assert isinstance(answer, Generation)
         if not self._varied and answer.status == "ok":
             self._text = self._text or answer.text
             short = len(answer.text.split()) < WORDS

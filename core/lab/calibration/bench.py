@@ -19,7 +19,7 @@ from ...contracts.errors import DataError, ModelError
 from ...contracts.estimates import Estimate
 from ...contracts.records import AnyRequest, AnyResponse
 from ...engine.observations import TRIALS, gather_observations, stack
-from ...engine.reading import read_answer
+from ...engine.reading import as_read, read_answer
 from ...scoring.score import described
 from ...store.bulk import batched
 from .brief import Brief
@@ -151,7 +151,7 @@ class Bench:
                     rows.append((one.trial.id, one.factors, key, None, None))
                 else:
                     rows.append((one.trial.id, one.factors, key, answer.status, encode_response(answer).decode()))
-                firsts[key] = "failed" if isinstance(before, ModelError) else before.status
+                firsts[key] = "failed" if isinstance(before, ModelError) else as_read(before).status
         frame = pl.DataFrame(rows, schema=TRIALS, orient="row")
         # Prompts are clusters, which are resampled in the order of their keys: those of a run of this model.
         identity = identity_digest(model.identity)
@@ -191,7 +191,7 @@ class Bench:
 
 def _asks_again(stage: Stage, one: Asked, answer: AnyResponse | ModelError) -> bool:
     """Return whether a run would ask again: the stage does so for this status, and nothing can be read."""
-    if isinstance(answer, ModelError) or answer.status not in ("ok", *stage.rules.again):
+    if isinstance(answer, ModelError) or as_read(answer).status not in ("ok", *stage.rules.again):
         return False
     found = read_answer(stage, one.trial.factors, answer)
     return "unreadable" in stage.rules.again if isinstance(found, Unreadable) else found is None

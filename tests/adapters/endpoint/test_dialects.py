@@ -18,6 +18,7 @@ from prejudge.core.contracts.errors import (
     TransientError,
 )
 from prejudge.core.contracts.records import Generate, Generation, Image, Message, Sampling, Text, Usage
+from prejudge.core.engine.reading import as_read
 from prejudge.testing import Reply
 from prejudge.testing.chaos.tiny import picture
 
@@ -73,14 +74,15 @@ def test_refusal_that_is_marked_has_its_status_and_its_raw_reply(ask, server, na
     if provider.refusal is None:
         pytest.skip("this dialect marks no refusal")
     server.plan = [told(provider.refusal)]
-    (answer,) = ask(name, QUESTION, refusal_rule=False)
+    (answer,) = ask(name, QUESTION)
     assert (answer.status, answer.text, answer.finish_reason) == ("refused", "I will not.", "refusal")
     assert json.loads(answer.reply) == provider.refusal
 
 
-def test_refusal_in_words_is_found_by_the_rule(ask, server, name, provider):
-    server.plan = [told(provider.answer("I'm sorry, but I can't help with that.")) for _ in range(2)]
-    assert [ask(name, QUESTION, refusal_rule=rule)[0].status for rule in (True, False)] == ["refused", "ok"]
+def test_refusal_in_words_is_stored_as_received_and_found_when_read(ask, server, name, provider):
+    server.plan = [told(provider.answer("I'm sorry, but I can't help with that."))]
+    (answer,) = ask(name, QUESTION)
+    assert (answer.status, as_read(answer).status) == ("ok", "refused")
 
 
 def test_filter_during_the_answer_keeps_its_own_word(ask, server, name, provider):
@@ -203,7 +205,8 @@ def test_extra_fields_go_into_inner_tables(ask, server, name, provider):
 def test_tags_around_reasoning_are_read_everywhere(ask, server, name, provider):
     server.plan = [told(provider.answer("<think>hm</think>\n\nNobody."))]
     (answer,) = ask(name, QUESTION)
-    assert (answer.reasoning, answer.text) == ("<think>hm</think>\n\n", "Nobody.")
+    assert (answer.reasoning, answer.text) == ("", "<think>hm</think>\n\nNobody.")
+    assert (as_read(answer).reasoning, as_read(answer).text) == ("hm", "Nobody.")
 
 
 def test_what_a_dialect_lacks_is_refused_by_name(ask, server, name):

@@ -104,7 +104,6 @@ def test_identity_follows_the_bytes(pair: Pair, tmp_path: Path) -> None:
         {"cache_dtype": "float16"},
         {"flash_attention": True},
         {"max_tokens": 9},
-        {"refusal_rule": False},
     ],
 )
 def test_identity_follows_settings(pair: Pair, change: dict[str, Any]) -> None:

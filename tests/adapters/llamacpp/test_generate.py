@@ -98,14 +98,6 @@ def test_stop_cuts_the_text(pair: Pair) -> None:
     assert cut.finish_reason == "stop"
 
 
-def test_refusal_keeps_its_text(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prejudge.adapters.shared.refusals.declines", lambda text: True)
-    request = say("one two", temperature=0.0)
-    (refused,), (kept,) = ask(pair[0], [request]), ask(pair[0], [request], refusal_rule=False)
-    assert (refused.status, kept.status) == ("refused", "ok")
-    assert refused.text == kept.text
-
-
 def test_length_is_reported(pair: Pair) -> None:
     (answer,) = ask(pair[0], [say("one two", temperature=0.0, max_tokens=4)])
     assert (answer.finish_reason, answer.usage.output_tokens) == ("length", 4)
@@ -147,22 +139,22 @@ def test_top_logprobs_are_sorted(pair: Pair) -> None:
         assert sorted(row, key=lambda top: -top.log_probability) == list(row)
 
 
-def test_reasoning_is_kept_apart_and_no_stop_text_ends_it(pair: Pair) -> None:
-    (plain,) = ask(pair[0], [say("one two", temperature=0.0)], chat_format="plain")
-    closing, stop = plain.text[8:11], plain.text[:1]
-    wish = [say("one two", temperature=0.0), say("one two", temperature=0.0, stop=(stop,))]
-    apart, stopped = ask(pair[0], wish, think_tags=("one two", closing), chat_format="plain")
-    assert apart.reasoning + apart.text == plain.text and closing in apart.reasoning
-    assert stopped.reasoning == apart.reasoning and stop not in stopped.text
+def test_prompt_that_opens_a_thought_says_so_and_no_stop_text_ends_it(pair: Pair) -> None:
+    wish = say("one two <think>", temperature=0.0)
+    (plain,) = ask(pair[0], [wish], chat_format="plain")
+    assert plain.opened and plain.text and not plain.reasoning
+    stop = plain.text[2:4]
+    (stopped,) = ask(pair[0], [say("one two <think>", temperature=0.0, stop=(stop,))], chat_format="plain")
+    assert stopped == plain
 
 
-def test_marks_that_are_special_tokens_are_seen(pair: Pair) -> None:
+def test_marks_that_are_special_tokens_are_seen(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     wish = [msgspec.structs.replace(say("one", temperature=3.0, max_tokens=60), sample=number) for number in range(30)]
-    marked = ask(pair[0], wish, think_tags=("[never]", "<|im_start|>"), chat_format="plain")
     plain = ask(pair[0], wish, chat_format="plain")
-    found = [(one, other) for one, other in zip(marked, plain, strict=True) if one.reasoning]
-    assert found and all(one.reasoning.rstrip().endswith("<|im_start|>") for one, _ in found if one.text)
-    assert not any("<|im_start|>" in other.text for other in plain)
+    monkeypatch.setattr("prejudge.adapters.llamacpp.answers._SHOWN", frozenset({b"<|im_start|>"}))
+    marked = ask(pair[0], wish, chat_format="plain")
+    assert any("<|im_start|>" in answer.text for answer in marked)
+    assert not any("<|im_start|>" in answer.text for answer in plain)
 
 
 def test_room_and_arguments_of_the_template(tmp_path: Path) -> None:

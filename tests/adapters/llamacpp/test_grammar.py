@@ -23,7 +23,7 @@ def bound(seed: int, **more: object) -> Generate:
 
 def test_answer_is_one_of_the_choices(pair: Pair) -> None:
     choices = ("yes", "no", 'a "b"\n\u00fc')
-    answers = ask(pair[0], [bound(seed, choices=choices) for seed in range(12)], refusal_rule=False)
+    answers = ask(pair[0], [bound(seed, choices=choices) for seed in range(12)])
     texts = {answer.text for answer in answers}
     assert texts <= set(choices) and len(texts) > 1
     assert all(answer.finish_reason == "stop" for answer in answers)

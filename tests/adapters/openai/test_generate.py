@@ -9,6 +9,7 @@ import pytest
 
 from prejudge.core.contracts.errors import PermanentError, TransientError
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text, Usage
+from prejudge.core.engine.reading import as_read
 from prejudge.testing import Reply
 from prejudge.testing.chaos.tiny import chat, problem
 
@@ -139,7 +140,7 @@ def test_content_filter_error_is_filtered(ask, server, transport, code):
 )
 def test_finish_reason_is_the_providers_signal(ask, server, reason, status):
     server.plan = [Reply(body=chat("A half", reason))]
-    (answer,) = ask(say("q"), refusal_rule=False)
+    (answer,) = ask(say("q"))
     assert (answer.status, answer.text, answer.finish_reason) == (status, "A half", reason)
 
 
@@ -162,15 +163,11 @@ def test_answer_in_pieces_is_read(ask, server, pieces, status, text):
     assert (answer.status, answer.text) == (status, text)
 
 
-def test_worded_refusal_is_a_refusal(ask, server):
+def test_worded_refusal_is_stored_as_received(ask, server):
     server.plan = [Reply(body=chat("I\u2019m sorry, but I can\u2019t assist with that."))]
     (answer,) = ask(say("q"))
-    assert (answer.status, answer.text) == ("refused", "I\u2019m sorry, but I can\u2019t assist with that.")
-
-
-def test_refusal_rule_can_be_off(ask, server):
-    server.plan = [Reply(body=chat("I cannot assist with that."))]
-    assert ask(say("q"), refusal_rule=False)[0].status == "ok"
+    assert (answer.status, answer.text) == ("ok", "I\u2019m sorry, but I can\u2019t assist with that.")
+    assert as_read(answer).status == "refused"
 
 
 def test_no_choice_is_transient(ask, server):

@@ -54,7 +54,6 @@ def test_operations_follow_from_the_methods():
         {"likelihood": "echo"},
         {"likelihood": "first_token"},
         {"send_draw_seed": True},
-        {"refusal_rule": False},
         {"omit": ("temperature",)},
         {"extra_body": {"top_k": 1}},
         {"extra_body": {"top_k": 2}},

@@ -10,11 +10,18 @@ import pytest
 from prejudge.adapters.openai.options import OpenAIOptions, make_identity
 from prejudge.core.contracts.canonical import decode_response, encode
 from prejudge.core.contracts.records import Generate, Generation, Message, Sampling, Text, Usage
+from prejudge.core.engine.reading import as_read
 from prejudge.testing.chaos.tiny import chat
 
 
 def say(text: str, **sampling: Any) -> Generate:
     return Generate(messages=(Message("user", (Text(text),)),), sampling=Sampling(**sampling))
+
+
+def read(answer: Any) -> Generation:
+    found = as_read(answer)
+    assert isinstance(found, Generation)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -24,14 +31,14 @@ def say(text: str, **sampling: Any) -> Generate:
         ({"content": "B", "reasoning": "Hm."}, "Hm.", "B"),
         ({"content": "B", "reasoning": {"summary": 1}}, "", "B"),
         ({"content": "B", "reasoning_content": None}, "", "B"),
-        ({"content": "<think>Hm.</think>\nB"}, "<think>Hm.</think>\n", "B"),
-        ({"content": "<think>Hm."}, "<think>Hm.", ""),
+        ({"content": "<think>Hm.</think>\nB"}, "Hm.", "B"),
+        ({"content": "<think>Hm."}, "Hm.", ""),
         ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"text": "B"}]}, "Hm.", "B"),
         ({"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "B"}]}, "Hm.", "B"),
         # Some endpoints tell it twice, or in two parts; no study asks for thoughts.
-        ({"content": "<think>a</think>B", "reasoning_content": "Hm."}, "Hm.\n\n<think>a</think>", "B"),
-        ({"content": "<think>\nHm.\n</think>\nB", "reasoning": "Hm.\n"}, "<think>\nHm.\n</think>\n", "B"),
-        ({"content": "<think>Hm, no", "reasoning": "Hm."}, "Hm.\n\n<think>Hm, no", ""),
+        ({"content": "<think>a</think>B", "reasoning_content": "Hm."}, "Hm.\n\na", "B"),
+        ({"content": "<think>\nHm.\n</think>\nB", "reasoning": "Hm.\n"}, "Hm.", "B"),
+        ({"content": "<think>Hm, no", "reasoning": "Hm."}, "Hm.\n\nHm, no", ""),
         (
             {"content": "I'm sorry, but I can't help with that.", "reasoning_content": "I cannot say which."},
             "I cannot say which.",
@@ -42,9 +49,10 @@ def say(text: str, **sampling: Any) -> Generate:
 def test_reasoning_is_kept_apart_from_the_answer(ask, server, message, reasoning, text):
     server.model = lambda path, body: chat(**{"content": None, **message})
     (answer,) = ask(say("Which?"))
-    assert isinstance(answer, Generation)
-    assert (answer.reasoning, answer.text) == (reasoning, message["content"] if text is None else text)
-    assert answer.status == ("refused" if text is None else "ok")
+    assert (read(answer).reasoning, read(answer).text) == (reasoning, message["content"] if text is None else text)
+    # What is stored is what was received: the rule for refusals runs when the answer is read.
+    assert answer.status == "ok" and read(answer).status == ("refused" if text is None else "ok")
+    assert isinstance(message["content"], list) or answer.text == message["content"]
     assert decode_response(encode(answer)) == answer
 
 
@@ -52,14 +60,15 @@ def test_reasoning_is_kept_apart_from_the_answer(ask, server, message, reasoning
     ("message", "reasoning", "text"),
     [
         ({"content": "Hm, A or"}, "Hm, A or", ""),
-        ({"content": "Hm.\n</think>\nB"}, "Hm.\n</think>\n", "B"),
+        ({"content": "Hm.\n</think>\nB"}, "Hm.", "B"),
         ({"content": "B", "reasoning": "Hm."}, "Hm.", "B"),
     ],
 )
 def test_reasoning_that_the_template_opens_is_no_answer_where_it_is_cut_off(ask, server, message, reasoning, text):
     server.model = lambda path, body: chat(**message, finish="length")
     (answer,) = ask(say("Which?"), think_opened=True)
-    assert (answer.reasoning, answer.text) == (reasoning, text)
+    assert answer.opened == ("reasoning" not in message)
+    assert (read(answer).reasoning, read(answer).text) == (reasoning, text)
     asked = OpenAIOptions(model="m", think_opened=True)
     assert make_identity(asked, "http://x/v1").settings["think_opened"] is True
 
@@ -67,7 +76,7 @@ def test_reasoning_that_the_template_opens_is_no_answer_where_it_is_cut_off(ask,
 def test_reasoning_that_reads_like_a_refusal_is_none(ask, server):
     server.model = lambda path, body: chat("B", reasoning_content="I cannot help with that, but I should.")
     (answer,) = ask(say("Which?"))
-    assert answer.status == "ok"
+    assert read(answer).status == "ok"
 
 
 @pytest.mark.parametrize("names", [("completion", "prompt"), ("output", "input")])
@@ -111,10 +120,9 @@ def test_answers_and_keys_of_before_are_those_of_today():
     assert found == Generation(text="B", finish_reason="stop", usage=Usage(input_tokens=7, output_tokens=3))
     assert msgspec.json.decode(encode(found)) == msgspec.json.decode(old)
     plain = make_identity(OpenAIOptions(model="m"), "a").settings
-    assert not {"answer_room", "effort", "think_tags"} & plain.keys()
-    more = make_identity(OpenAIOptions(model="m", answer_room=9, effort="low", think_tags=("a", "b")), "a").settings
+    assert not {"answer_room", "effort", "think_opened", "refusal_rule"} & plain.keys()
+    more = make_identity(OpenAIOptions(model="m", answer_room=9, effort="low"), "a").settings
     assert {name: more[name] for name in more.keys() - plain.keys()} == {
         "answer_room": 9,
         "effort": "low",
-        "think_tags": "a b",
     }

@@ -72,7 +72,7 @@ def verdicts(adapter):
 
 def test_sound_model_passes_everything():
     found = verdicts(Sound())
-    assert len(found) == 11 and set(found.values()) == {"pass"}
+    assert len(found) == 10 and set(found.values()) == {"pass"}
 
 
 def broken(method, answer):
@@ -111,7 +111,6 @@ def broken(method, answer):
         ("generate", Generation(text="  "), "generate: the model answers"),
         ("generate", Generation(text="Blue"), "generate: the seed has an effect"),
         ("generate", Generation(text="Blue"), "generate: the model uses an image"),
-        ("generate", Generation(text="I'm sorry, but I can't assist with that."), "generate: refusals are recognised"),
         ("classify", Classification(probabilities={"LABEL_0": 1.0}), "classify: labels are named and differ"),
         ("embed", Embedding(vector=(1.0, 1.0)), "embed: a paraphrase is nearer"),
         ("draw", Drawing(image="ab"), "draw: one image per seed"),

@@ -11,6 +11,7 @@ from fakes import CountOptions, CountStage
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.observations import build_observations, gather_observations, reasoning_in
+from prejudge.core.engine.reading import as_read
 from prejudge.probes.indicasa.probe import IndiCASA, IndiCASAOptions
 
 STAGE = CountStage(CountOptions())
@@ -101,7 +102,7 @@ def test_first_status_stands_where_a_stage_asks_again():
     [
         ("Hm.", True),
         ("<think>Hm.</think>\n\n", True),
-        ("<think>Hm", True),
+        ("<think>Hm.", True),
         ("\n<think>\n\n</think>\n\n", False),
         ("\n</think>\n\n", False),
         ("[THINK][/THINK]", False),
@@ -109,5 +110,5 @@ def test_first_status_stands_where_a_stage_asks_again():
     ],
 )
 def test_marks_around_nothing_are_no_reasoning(reasoning, found):
-    answer = encode_response(Generation(text="B", reasoning=reasoning)).decode()
-    assert reasoning_in(pl.Series([answer, None])).to_list() == [reasoning if found else None, None]
+    answer = encode_response(as_read(Generation(text="B", reasoning=reasoning))).decode()
+    assert reasoning_in(pl.Series([answer, None])).to_list() == ["Hm." if found else None, None]

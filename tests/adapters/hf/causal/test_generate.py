@@ -291,35 +291,15 @@ def test_one_seed_draws_otherwise_for_each_prompt(tiny_llama, ask_causal, monkey
     assert len(set(seen)) == len(seen) == len(TEXTS)
 
 
-def test_refusal_is_told_and_its_text_kept(tiny_llama, ask_causal, monkeypatch):
-    from prejudge.adapters.shared import refusals as _refusals
-
-    asked = requests(temperature=0)[:2]
-    plain = texts(ask_causal(tiny_llama, asked))
-    monkeypatch.setattr(_refusals, "declines", lambda text: text == plain[0])
-    refused, fine = ask_causal(tiny_llama, asked)
-    assert (refused.status, fine.status) == ("refused", "ok")
-    assert [refused.text, fine.text] == plain
-
-
-def test_refusal_rule_can_be_switched_off(tiny_llama, ask_causal, monkeypatch):
-    from prejudge.adapters.shared import refusals as _refusals
-
-    monkeypatch.setattr(_refusals, "declines", lambda text: True)
-    (answer,) = ask_causal(tiny_llama, requests(temperature=0)[:1], refusal_rule=False)
-    assert answer.status == "ok"
-
-
-def test_reasoning_is_kept_apart_and_no_stop_text_ends_it(tiny_llama, ask_causal):
-    # What this model writes has no tags; what it does write stands for the closing one, and the prompt opens.
-    (plain,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=12)], chat="plain")
-    closing, stop = plain.text[8:11], plain.text[:1]
-    tags = {"think_tags": ("Lazy", closing), "chat": "plain"}
-    (apart,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=12)], **tags)
-    end = plain.text.index(closing) + len(closing)
-    assert apart.reasoning + apart.text == plain.text and apart.reasoning.rstrip() == plain.text[:end].rstrip()
-    (stopped,) = ask_causal(tiny_llama, [ask_for("Lazy", temperature=0, max_tokens=12, stop=(stop,))], **tags)
-    assert stopped.reasoning == apart.reasoning and stop not in stopped.text
+def test_prompt_that_opens_a_thought_says_so_and_no_stop_text_ends_it(tiny_llama, ask_causal):
+    wish = {"temperature": 0, "max_tokens": 12}
+    (plain,) = ask_causal(tiny_llama, [ask_for("Lazy <think>", **wish)], chat="plain")
+    assert plain.opened and plain.text and not plain.reasoning
+    stop = plain.text[2:4]
+    (stopped,) = ask_causal(tiny_llama, [ask_for("Lazy <think>", stop=(stop,), **wish)], chat="plain")
+    assert stopped == plain
+    (cut,) = ask_causal(tiny_llama, [ask_for("Lazy", stop=(stop,), **wish)], chat="plain")
+    assert not cut.opened and stop not in cut.text
 
 
 def test_arguments_reach_the_template_and_the_identity(make_causal, ask_causal, tmp_path):

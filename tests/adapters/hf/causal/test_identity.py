@@ -70,7 +70,6 @@ def test_identity_ignores_place_device_and_batch(tiny_llama, copied):
         {"chat": "plain"},
         {"system_prompt": "Be kind."},
         {"max_new_tokens": 3},
-        {"refusal_rule": False},
     ],
     ids=str,
 )

@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 
 import prejudge
-from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
 from prejudge.adapters.hf.text import Encoder
-from prejudge.adapters.shared.reasoning import Tags
 from prejudge.core.contracts.errors import ModelLoadError, UsageError
-from prejudge.core.contracts.records import Generate, Message, Sampling, Text
 from prejudge.testing import raises_code
 
 from ...checkpoints import CHAT_TEMPLATE, write_causal
-from ...pool import POOL
 
 THINKS = CHAT_TEMPLATE.removesuffix("{% endif %}") + "{% if enable_thinking %}<think>\n{% endif %}{% endif %}"
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -52,12 +48,7 @@ def test_marks_that_are_special_tokens_are_seen(tmp_path):
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(write_causal(tmp_path / "thinker"))
-    ids = tokenizer("<|user|>The tall boys<|assistant|>Lazy</s>", add_special_tokens=False)["input_ids"]
-    tags = Tags("<|user|>", "<|assistant|>")
-    assert Encoder(tokenizer, tags).text([], ids) == "<|user|>The tall boys<|assistant|>Lazy"
-    assert Encoder(tokenizer).text([], ids) == "The tall boysLazy"
-    wish = Sampling(max_tokens=100, temperature=3.0)
-    asked = [Generate(messages=(Message("user", (Text("hi"),)),), sampling=wish, sample=n) for n in range(20)]
-    settings = HFCausalOptions(model=str(tmp_path / "thinker"), device="cpu", threads=1, think_tags=tags)
-    found = [one for one in POOL.ask(HFCausal, settings, asked) if one.reasoning]
-    assert found and not any("<|assistant|>" in one.text and "<|user|>" not in one.text for one in found)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
+    ids = tokenizer("<|user|>[THINK]The tall boys[/THINK]Lazy</s>", add_special_tokens=False)["input_ids"]
+    assert Encoder(tokenizer).text([], ids) == "[THINK]The tall boys[/THINK]Lazy"
+    assert Encoder(tokenizer, ()).text([], ids) == "The tall boysLazy"

@@ -22,8 +22,6 @@ from prejudge.adapters.hf.vlm import cache as _vlm_cache
 from prejudge.adapters.hf.vlm import prompt as vlm_prompt
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
 from prejudge.adapters.shared import images as _images
-from prejudge.adapters.shared import refusals as _refusals
-from prejudge.adapters.shared.reasoning import Tags
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.installing import install_line
@@ -168,16 +166,6 @@ def test_stop_string_cuts_answer(llava):
     (cut,) = ask(llava, [Generate(messages=about(QUESTIONS[0]), sampling=how)])
     assert cut.text == whole.text[: whole.text.find(stop)]
     assert (whole.finish_reason, cut.finish_reason) == ("length", "stop")
-
-
-def test_marks_that_are_special_tokens_are_seen(llava):
-    tags, how = Tags("<pad>", "<s>"), Sampling(temperature=3.0, max_tokens=60)
-    requests = [Generate(messages=about(QUESTIONS[0]), sampling=how, sample=number) for number in range(20)]
-    marked, plain = ask(llava, requests, think_tags=tags), ask(llava, requests)
-    found = [(one, other) for one, other in zip(marked, plain, strict=True) if one.reasoning]
-    assert found
-    for one, other in found:
-        assert one.reasoning.rstrip().endswith("<s>") and "<s>" not in other.text
 
 
 def test_text_alone_is_answered(llava):
@@ -340,11 +328,3 @@ def test_memory_shortage_halves_batch(llava, monkeypatch):
     monkeypatch.setattr(_vlm_cache.Strip, "_run", scarce)
     assert ask(llava, greedy()) == wanted
     assert max(sizes) > 1
-
-
-def test_refusal_keeps_text(llava, monkeypatch):
-    monkeypatch.setattr(_refusals, "declines", lambda text: True)
-    (refused,) = ask(llava, greedy()[:1])
-    (taken,) = ask(llava, greedy()[:1], refusal_rule=False)
-    assert (refused.status, taken.status) == ("refused", "ok")
-    assert refused.text == taken.text != ""

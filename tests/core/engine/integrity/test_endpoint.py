@@ -370,14 +370,14 @@ def test_recheck_is_sent_with_seeds_of_its_own(store, server):
 
 
 def test_keys_are_those_of_stored_answers():
-    """As they were before repeats had seeds."""
+    """Settings of readers are no part of them."""
     identity = identity_digest(make_identity(OpenAIOptions(model="m", api_key_env=""), "http://h/v1"))
     message = Message("user", (Text("a"),))
     sampling = Sampling(temperature=0.7, max_tokens=8, stop=("x",), seed=5)
     keys = {
-        "2aa94a78a2601556f573767ee3419e2ee72ecf326fe06d3bce5157edb8cc611e": Generate(messages=(message,)),
-        "e48a16e7297faa63c9716c48123e55c33aa3efdc0c1f64a60700216b41942d5e": Generate(messages=(message,), sample=3),
-        "ea544578903404b9a755a45d7f8ff9fb31528f62ae9ca9e5fc7d2c9d22889150": Generate(
+        "e8df26b3ee545e0da8029070924707242a08032fad76e193a4f4dc325313bee0": Generate(messages=(message,)),
+        "d4a5c847e1b4d85d0e3cedd954ba68274e304713167ce9f012bad776a2026d79": Generate(messages=(message,), sample=3),
+        "82caa6522bb423fb5fda4623bb67fbbc7dda40a742b4190c068b95ab3645e464": Generate(
             messages=(message,), sampling=sampling, sample=1, attempt=2
         ),
     }

@@ -1,0 +1,59 @@
+"""Two readings of one run, and the versions of readers in its manifest."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prejudge.core.engine.reading import READERS
+from prejudge.core.scoring import readings
+from prejudge.core.scoring.readings import Changed, compare_readings
+
+BEFORE = {
+    "trial": ["a", "b", "c", "d", "e", "f"],
+    "status": ["ok", "ok", "unreadable", "unreadable", "ok", "failed"],
+    "reason": [None, None, "other words", "empty", None, "500"],
+    "value": ["x", "x", None, None, "x", None],
+    "rescued": [None] * 6,
+}
+AFTER = BEFORE | {
+    "status": ["ok", "ok", "ok", "unreadable", "unreadable", "failed"],
+    "reason": [None, None, None, "cut off", "several answers", "500"],
+    "value": ["x", "y", "x", None, None, "z"],
+    "rescued": [False, False, True, None, None, None],
+}
+
+
+def scores(rows: dict[str, Any]) -> Any:
+    stage = SimpleNamespace(name="main", outcomes=("value", "rescued"))
+    schema = {"rescued": pl.Boolean, "reason": pl.String}
+    frame = pl.DataFrame(rows, schema_overrides=schema)
+    return SimpleNamespace(stages=(stage,), height=lambda name: frame.height, lazy=lambda name: frame.lazy())
+
+
+@pytest.fixture
+def read_twice(monkeypatch):
+    both = {"paper": scores(BEFORE), "current": scores(AFTER)}
+    monkeypatch.setattr(readings, "ensure_reading", lambda *_: None)
+    monkeypatch.setattr(readings, "opened", lambda catalogue, store, name, chosen: (both[chosen["reading"]], None))
+    return lambda before, after: compare_readings(None, None, "run", before, after)  # type: ignore[arg-type]
+
+
+def test_every_kind_of_change_is_counted_once(read_twice):
+    (stage,) = read_twice("paper", "current")
+    assert (stage.newly_read, stage.no_longer_read, stage.other_value, stage.other_reason) == (1, 1, 1, 1)
+    assert (stage.answers, stage.changed) == (5, 3)
+    assert [example.trial for example in stage.examples] == ["b", "c", "e"]
+    assert stage.examples[1] == Changed("c", "unreadable: other words", "value = x, rescued = true")
+
+
+def test_a_reading_is_equal_to_itself(read_twice):
+    (stage,) = read_twice("current", "current")
+    assert (stage.changed, stage.other_reason, stage.examples) == (0, 0, ())
+
+
+def test_readers_have_versions():
+    assert set(READERS) >= {"reasoning", "refusal"} and all(version >= 1 for version in READERS.values())
