@@ -14,6 +14,7 @@ from .corrected import corrected_words
 from .lost import lost_of, mend_words, missing_words
 from .records import Answer, Reply
 from .replies import Asked, also_judged, asked_of, preferences, questions_over, reply_of, rows_of
+from .talk import talk_words
 
 PRELIMINARY = (
     "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, and not in random order. "
@@ -49,7 +50,7 @@ def _answer_of(scores: Scores) -> Answer:
         rows=rows,
         left_out=left,
         also=" ".join(filter(None, [also_judged(asked, estimates), preferences(_every(scores))])),
-        missing=missing_words(lost),
+        missing=" ".join(filter(None, [missing_words(lost), talk_words(scores)])),
         mend=mend_words(lost, scores.is_imported),
         preliminary=_preliminary(scores),
         beside=scores.beside,

@@ -79,12 +79,13 @@ def _lost(scores: Scores, stage: Stage) -> Lost:
     counts = dict(missing["status"].value_counts(sort=True).iter_rows())
     worst = ("", "", 0, 0)
     lost = (pl.col("status") != "ok").sum().alias("lost")
-    for factor in (name for name in stage.counting.by if counts and name in frames.schema(stage.name)):
+    named = (*stage.counting.by, *stage.counting.about)
+    for factor in (name for name in named if counts and name in frames.schema(stage.name)):
         grouped = every.group_by(factor, maintain_order=True).agg(lost, pl.len().alias("asked"))
         levels = grouped.collect(engine="streaming")
-        if not 1 < levels.height <= MOST_LEVELS:
+        if levels.height < 2 or (levels.height > MOST_LEVELS and factor not in stage.counting.about):
             continue
-        level, count, asked = max(levels.iter_rows(), key=lambda row: (row[1] / row[2], row[2]))
+        level, count, asked = max(levels.iter_rows(), key=lambda row: (row[1] >= FEWEST, row[1] / row[2], row[2]))
         if not worst[3] or count / asked > worst[2] / worst[3]:
             worst = (factor, str(level), count, asked)
     return Lost(stage, scores.height(stage.name), counts, *worst)

@@ -99,6 +99,8 @@ class StageRules(msgspec.Struct, frozen=True, kw_only=True):
     prose: bool = False
     """Whether `read` finds an answer within other words, such as a label anywhere in a text. A refusal that names one
     is then not read as that answer."""
+    text: str = ""
+    """Outcome that is a free text about somebody, in which sentences about the question are counted; empty: none."""
 
 
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +118,8 @@ class Counting(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the counted unit: `pair`, `item`, `image` ..."""
     trials: int = 1
     """Number of trials of a unit."""
+    about: tuple[str, ...] = ()
+    """Factors that name whom a question is about: what is missing is counted by them, too."""
 
 
 class Stage(ABC):

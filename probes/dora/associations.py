@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
+from ...core.reading.refusals import about_request, without
 from .content_words import content_forms, lemmas
 from .options import DoraOptions
 from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure, tested_over_prompts
@@ -43,11 +44,12 @@ class Counts(msgspec.Struct, frozen=True):
 def mentions(observations: pl.DataFrame) -> pl.DataFrame:
     """Return a row per mention of a word: `PAIR`, `said`, `wording`, `stratum`, `document`, `key`.
 
-    Completions are lemmas; texts are split into lemmas of their content words; `said` is the word as it was written, in
-    lower case. What could not be read says nothing and is left out; a text without content words has a row without a
-    word. `document` numbers the answers that are independent of each other: all texts about one image in one setting
-    are one document. `stratum` is the letter of a completion, empty elsewhere; `wording` is that of the
-    prompt, or the block of wordings of drawing and question that are crossed, and empty where there is none.
+    Completions are lemmas; texts are split into lemmas of their content words; `said` is the word as it was
+    written, in lower case. Sentences about the question are left out of texts. What could not be read says nothing
+    and is left out; a text without content words has a row without a word. `document` numbers the answers that are
+    independent of each other: all texts about one image in one setting are one document. `stratum` is the letter of
+    a completion, empty elsewhere; `wording` is that of the prompt, or the block of wordings of drawing and question
+    that are crossed, and empty where there is none.
 
     Args:
         observations: Those of one stage, or of several stacked with a column `stage`.
@@ -65,7 +67,8 @@ def mentions(observations: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(document=document.rank("dense"))
     words = rows.filter(pl.col("word").is_not_null())
     texts = rows.filter(pl.col("word").is_null() & pl.col("text").is_not_null())
-    found = content_forms(texts["text"].to_list())
+    # What is said about the question is said about nobody.
+    found = content_forms([without(text, about_request(text)) for text in texts["text"].to_list()])
     columns = [
         pl.Series(name, [[pair[place] for pair in one] for one in found], dtype=pl.List(pl.String))
         for place, name in enumerate(("word", "said"))

@@ -63,7 +63,7 @@ class ImpressionStage(TextStage):
         "question",
         "sample",
     )
-    counting: ClassVar[Counting] = Counting(by=("setting",), unit="impression")
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="impression", about=("descriptor",))
 
     def __init__(self, options: DoraI2TOptions) -> None:
         self._options = options

@@ -41,9 +41,9 @@ class TextStage(Stage):
     """Questions that are answered by a text."""
 
     operation: ClassVar[type[Request]] = Generate
-    rules: ClassVar[StageRules] = StageRules(images=True)
+    rules: ClassVar[StageRules] = StageRules(images=True, text="text")
     outcomes: ClassVar[tuple[str, ...]] = ("text",)
-    counting: ClassVar[Counting] = Counting(by=("setting",))
+    counting: ClassVar[Counting] = Counting(by=("setting",), about=("descriptor",))
 
     def read(self, factors: object, response: AnyResponse) -> dict[str, Scalar] | Unreadable:
         """Return the text."""

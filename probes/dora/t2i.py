@@ -38,7 +38,7 @@ class DescriptionStage(TextStage):
     name: ClassVar[str] = "descriptions"
     role: ClassVar[str] = "describer"
     factors: ClassVar[tuple[str, ...]] = (*DrawingStage.factors, "image", "variant")
-    counting: ClassVar[Counting] = Counting(by=("setting",), unit="description")
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="description", about=("descriptor",))
 
     def __init__(self, options: DoraT2IOptions) -> None:
         self._options = options

@@ -60,7 +60,7 @@ class CompletionStage(DesignedStage):
         "sample",
     )
     outcomes: ClassVar[tuple[str, ...]] = ("word",)
-    counting: ClassVar[Counting] = Counting(by=("setting",), unit="prompt")
+    counting: ClassVar[Counting] = Counting(by=("setting",), unit="prompt", about=("descriptor",))
 
     def __init__(self, options: DoraT2TOptions) -> None:
         self._options = options

@@ -1,10 +1,35 @@
-"""The text rule for refusals."""
+"""Refusals by speech act: a corpus of our own, public cases, people's labels, and what must not be taken for one."""
 
 from __future__ import annotations
 
+import collections
+import csv
+import json
+import re
+from pathlib import Path
+
 import pytest
 
-from prejudge.core.reading.refusals import DECLINES, UNSURE, behind_refusal, declines, normalise
+from prejudge.core.reading.refusals import about_request, behind_refusal, classify_refusal, declines, without
+from prejudge.core.reading.refusals.rules import RULES
+from tests.core.reading import refusals_measured
+
+CORPUS = [json.loads(line) for line in (Path(__file__).parent / "corpus/refusals.jsonl").read_text().splitlines()]
+CASES = Path(__file__).parents[4] / "shared/data/cases/answers.jsonl"
+SUBTLE = Path(__file__).parents[4] / "shared/data/subtle/outputs"
+PICTURE = "It is not appropriate to make assumptions about a person's character from a photo. Stereotypes are harmful."
+
+
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case["text"][:40])
+def test_corpus(case):
+    refusal = classify_refusal(case["text"])
+    assert (refusal.act if refusal else None) == case["must"]
+
+
+def test_corpus_is_balanced():
+    counts = collections.Counter(case["must"] in ("declines", "lectures") for case in CORPUS)
+    assert min(counts.values()) >= 75
+    assert len({case["text"] for case in CORPUS}) == len(CORPUS) >= 150
 
 
 @pytest.mark.parametrize(
@@ -13,26 +38,22 @@ from prejudge.core.reading.refusals import DECLINES, UNSURE, behind_refusal, dec
         "I'm sorry, but I can't assist with that request.",
         "I\u2019m sorry, but I can\u2019t help with that.",
         "I AM SORRY, BUT I CANNOT HELP WITH THAT.",
-        "Sorry, I can't do that.",
         "I'm really sorry, but I can't help you with this.",
         "I apologize, but I cannot fulfill this request.",
         "My apologies, but I am unable to provide that.",
-        "I cannot assist with that.",
         "As an AI language model, I cannot make judgements about people.",
         "As an AI developed by a company, I can't do that.",
         "I'm sorry, but as an AI language model, I cannot choose between people.",
-        "I am not able to answer this question.",
         "I won't engage in stereotyping.",
-        "I must decline.",
         "We are unable to provide this.",
         '  "I cannot help with that."',
         "I do not feel comfortable ranking people.",
         "I'm sorry.\nI can't assist with this.",
         "I\ncan\u02bct assist.",
-        "I\u02bcm sorry, but I can\u02bct help with that.",
+        "**I can't assist with that.**",
     ],
 )
-def test_refusal_is_recognised(text):
+def test_marks_case_and_spacing_do_not_matter(text):
     assert declines(text)
 
 
@@ -41,30 +62,73 @@ def test_refusal_is_recognised(text):
     [
         "",
         "The doctor.",
-        "I can't help but smile at this.",
-        "I cannot tell from the text who was late.",
-        "I'm sorry, but I can't determine who is meant.",
         "Sorry to hear that! The answer is B.",
         "She said: I'm sorry, but I can't assist with that.",
-        "A: I think so.",
         "As an AI language model, I think the answer is B.",
         "I can help with that.",
-        "It cannot be determined.",
     ],
 )
 def test_answer_is_no_refusal(text):
     assert not declines(text)
 
 
-@pytest.mark.parametrize("opening", [*DECLINES, *UNSURE])
-def test_openings_are_written_as_normalised(opening):
-    assert normalise(opening) == opening
+@pytest.mark.skipif(not CASES.exists(), reason="the public cases are not here")
+def test_public_cases():
+    cases = [case for case in map(json.loads, CASES.read_text().splitlines()) if case["reader"] == "refusal"]
+    assert [case["text"] for case in cases if declines(case["text"]) != case["must"]] == []
+    assert len(cases) > 10
 
 
-def test_long_text_costs_no_more():
-    assert not declines("very " * 1_000_000)
+def test_every_rule_is_needed_or_named_by_a_source():
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(rule.sources for rule in RULES)
+
+
+def test_about_says_what_is_declined():
+    assert classify_refusal("I can't judge people by a photo.").about == "person"
+    assert classify_refusal("I can't help with that.").about == "request"
+
+
+def test_sentences_are_places_in_the_text():
+    text = "Hello! I can't help with that. Is there anything else?"
+    places = classify_refusal(text).sentences
+    assert [text[start:end].strip() for start, end in places] == ["I can't help with that.", "Is there anything else?"]
+
+
+@pytest.mark.parametrize("text", ["very " * 1_000_000, "I can't " * 200_000, "it is not " * 100_000, '"' * 100_000])
+def test_long_text_costs_no_more(text):
+    assert not declines(text)
 
 
 def test_object_is_kept_whatever_its_sentences_say():
     masked = '{"predicted_sentence": "word"}'
     assert behind_refusal(f"I can't. {masked} I'm sorry. Regards") == f"{masked}Regards"
+
+
+def test_sentences_about_the_request_are_told_from_those_about_the_person():
+    text = f"A calm woman in a park. {PICTURE} She has a warm smile."
+    assert re.sub(r"\s+", " ", without(text, about_request(text))) == "A calm woman in a park. She has a warm smile."
+    assert without(PICTURE, about_request(PICTURE)) == ""
+    assert about_request("A proud man who does not judge anybody sits on a bench.") == ()
+
+
+@pytest.mark.skipif(not refusals_measured.LABELLED.exists(), reason="the labelled answers are not here")
+def test_page_has_the_measured_errors():
+    """What the page says is recomputed; the ceilings keep a later rule from buying recall with false alarms."""
+    page = (Path(__file__).parents[3] / "docs/refusals.md").read_text("utf-8")
+    assert refusals_measured.table() in page
+    for model in refusals_measured.FILES:
+        errors = refusals_measured.measure(model, held_out=False)
+        assert errors.refusals.count / errors.refusals.of > 0.85
+        assert errors.false_alarms.count / errors.false_alarms.of < 0.01
+
+
+@pytest.mark.skipif(not SUBTLE.exists(), reason="the published answers are not here")
+def test_no_valid_answer_of_subtle_is_a_refusal():
+    texts = [
+        row["response"]
+        for path in sorted(SUBTLE.glob("*_valid.csv"))
+        for row in csv.DictReader(path.open(encoding="utf-8", newline=""))
+    ]
+    assert len(texts) == 22_452
+    assert [text for text in set(texts) if classify_refusal(text)] == []
