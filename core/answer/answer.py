@@ -11,7 +11,7 @@ from ..contracts.sizes import SURE, State
 from ..engine.observations import UNFINISHED
 from ..scoring.score import Scores
 from .corrected import corrected_words
-from .lost import lost_of, mend_words, missing_words
+from .lost import lost_of, mend_words, misplaced_words, missing_words
 from .records import Answer, Reply
 from .replies import Asked, also_judged, asked_of, preferences, questions_over, reply_of, rows_of
 from .talk import talk_words
@@ -51,7 +51,7 @@ def _answer_of(scores: Scores) -> Answer:
         left_out=left,
         also=" ".join(filter(None, [also_judged(asked, estimates), preferences(_every(scores))])),
         missing=" ".join(filter(None, [missing_words(lost), talk_words(scores)])),
-        mend=mend_words(lost, scores.is_imported),
+        mend=misplaced_words(scores, lost) or mend_words(lost, scores.is_imported),
         preliminary=_preliminary(scores),
         beside=scores.beside,
     )

@@ -10,6 +10,7 @@ import polars as pl
 from ..contracts import Stage
 from ..contracts.estimates import Example
 from ..contracts.words import percent
+from ..engine.integrity.records import IN_REASONING
 from ..scoring.score import Scores
 
 MUCH = 0.2
@@ -32,6 +33,12 @@ MENDS = {
     "filtered": "The provider's filter stopped these, not the model: ask an endpoint without it, or report the share.",
     "failed": "These were never answered. Continue the run with `prejudge resume`.",
 }
+MISPLACED = (
+    "The answers stand in the reasoning field of the replies, and more tokens change nothing. The server takes a model "
+    "that does not think for one that does: start it without its reasoning parser (vLLM, SGLang: --reasoning-parser), "
+    'or let the model think (thinking = "on" in its entry).'
+)
+"""What to do where a server puts answers into the field for reasoning."""
 NOT_IN_FILE = (
     "The imported files have no answer to these. If other files have them, import all together: --responses A "
     "--responses B."
@@ -120,6 +127,14 @@ def mend_words(found: Sequence[Lost], imported: bool = False) -> str:
             kinds[status] = kinds.get(status, 0) + count
     most = max(kinds, key=lambda status: kinds[status], default="")
     return _mend(most, imported)
+
+
+def misplaced_words(scores: Scores, found: Sequence[Lost]) -> str:
+    """Return which setting to change, where most unreadable answers stand in the reasoning field; else nothing."""
+    unreadable = sum(lost.counts.get("unreadable", 0) for lost in found if lost.much)
+    findings = (finding for stage in scores.manifest.integrity.values() for finding in stage.findings)
+    misplaced = sum(finding.count for finding in findings if finding.name == IN_REASONING)
+    return MISPLACED if unreadable and 2 * misplaced > unreadable else ""
 
 
 def _mend(status: str, imported: bool) -> str:

@@ -12,14 +12,15 @@ Verdict = Literal["varied", "narrow", "alike", "unclear"]
 they are alike at both. `unclear`: too few answers that could tell."""
 ALIKE = "the canary gave one answer"
 REPEATS = "repeats"
+IN_REASONING = "answer-in-reasoning"
 FINDINGS = {
     REPEATS: "draws of one prompt are alike where they cannot be",
     "one-text": "all answers, to different prompts, are one text",
     "max-tokens": "answers are longer than the limit of tokens that was sent",
     "stop": "answers hold a stop text that should have ended them",
-    "answer-in-reasoning": "answers that ended by themselves stand in the reasoning field and leave no text; the "
+    IN_REASONING: "answers that ended by themselves stand in the reasoning field and leave no text; the "
     "server takes a model that does not think for one that does: start it without its reasoning parser (vLLM, SGLang: "
-    "--reasoning-parser), or let the model think (--set thinking=, chat_template_kwargs.enable_thinking)",
+    '--reasoning-parser), or let the model think (thinking = "on" in its entry)',
     "marks": "answers hold special tokens that the server should have removed; check its chat template and its "
     "reasoning parser (vLLM, SGLang: --reasoning-parser), and that it skips special tokens (skip_special_tokens)",
     "context": "prompts longer than the model's context were answered all the same",

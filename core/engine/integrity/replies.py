@@ -16,7 +16,7 @@ from ..reading import CUT_OFF, as_read
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
 from .canary import Watch, samples
 from .numbers import Numbers
-from .records import REPEATS, Canary, Finding, Integrity, Sighting
+from .records import IN_REASONING, REPEATS, Canary, Finding, Integrity, Sighting
 
 SLACK = 1
 """Tokens above a limit that are let pass: some servers count the token that ends an answer."""
@@ -124,7 +124,7 @@ class Inspector:
         """Look whether the server's parser of reasoning fits the model."""
         ended = received.status == "ok" and received.finish_reason.lower() not in CUT_OFF
         if ended and received.reasoning.strip() and not received.text.strip():
-            self._find("answer-in-reasoning", key, repr(" ".join(received.reasoning.split())[-SHOWN:]))
+            self._find(IN_REASONING, key, repr(" ".join(received.reasoning.split())[-SHOWN:]))
         if marks := remaining_marks(received.text):
             self._find("marks", key, ", ".join(map(repr, marks[:SHOWN_MARKS])))
 
