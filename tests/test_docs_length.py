@@ -23,8 +23,8 @@ WRITTEN_BY = {
 """Pages that a program writes, and what they say of it.
 
 A reference is looked up and grows with the code, so that it does not count as running text; its words are those of
-`--help` and of docstrings. tests/test_reference_pages.py, tests/test_licences.py and tests/core/reading/test_refusals.py
-hold each to the code.
+`--help` and of docstrings. tests/test_reference_pages.py, tests/test_licences.py and
+tests/core/reading/test_refusals.py hold each to the code.
 """
 LOOKED_UP = {"docs/errors.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py holds this one to the code."""

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from ...core.contracts import Unreadable
-from ...core.reading.refusals import about_request
+from ...core.reading.refusals import behind_refusal
 
 BLANK, VERB_BLANK = "_____", "____ing"
 """Source: the paper, Figure 8."""
@@ -34,7 +34,8 @@ def read_word(text: str, letter: str, form: str, verb: bool, stem: str = "") -> 
         stem: the sentence up to the blank, which an answer may repeat.
     """
     lines = unicodedata.normalize("NFC", text).translate(_MARKS).replace("**", "").strip()
-    if about_request(lines.split("\n", 1)[0]):
+    # A single word is an answer, also "sorry".
+    if len(lines.split()) > 1 and not behind_refusal(lines.split("\n", 1)[0]):
         return Unreadable("a refusal")
     answer = _plain(_REMARK.split(lines, maxsplit=1)[0])
     if not answer:
