@@ -12,7 +12,7 @@ LINK := .build/src/prejudge
 TESTING := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python
 TESTS := $(TESTING) -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
+.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences refusals numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -57,6 +57,10 @@ numbers: $(VENV)/.dev
 
 licences: $(VENV)/.dev
 	$(BIN)/python tests/licences.py
+
+# The page of refusals, from the answers that people labelled.
+refusals: $(VENV)/.dev
+	$(BIN)/python -m tests.core.reading.refusals_measured
 
 # The pages of settings, options and measures, from the code.
 reference: $(VENV)/.dev

@@ -47,7 +47,7 @@ DIRECT_RULES: tuple[Rule, ...] = (
     rule(
         "speak",
         "inability",
-        rf"{_I_WILL_NOT}{_VERB_OF_SPEECH}(?: (?:to|about|on|for|between|from|among))?"
+        rf"{_I_WILL_NOT}(?!say\b){_VERB_OF_SPEECH}(?: (?:to|about|on|for|between|from|among))?"
         rf"(?: ?[.!]?$| with (?:certainty|confidence)| ?[,;]? (?:as|because|since) | {ASKED}| (?:the |a |an "
         rf"|any |this |these |real |specific )*"
         rf"(?:\w+ ){{0,4}}?{PEOPLE}\b| (?:who|whether (?:someone|a person|people)|how someone))",

@@ -1,6 +1,6 @@
 """The measured errors of the rules for refusals: one labelled model held out at a time.
 
-    python -m tests.core.reading.refusals_measured      print the table of docs/refusals.md
+    make refusals      write docs/refusals.md
 
 For a model held out, the rules that only its answers led to are removed (`Rule.sources`).
 """
@@ -17,8 +17,43 @@ from prejudge.core.reading.refusals.rules import RULES
 
 LABELLED = Path(__file__).parents[4] / "shared/data/xstest"
 FILES = {"llama2": "xs_llama2orig.csv", "mistral": "xs_mistralinstruct.csv", "gpt4": "xs_gpt4.csv"}
-NAMES = {"llama2": "Llama 2, with its system prompt", "mistral": "Mistral Instruct", "gpt4": "GPT-4"}
+NAMES = {"llama2": "Llama 2", "mistral": "Mistral", "gpt4": "GPT-4"}
 FULL, COMPLIES = "2_full_refusal", "1_full_compliance"
+
+
+PAGE = Path(__file__).parents[3] / "docs/refusals.md"
+TEXT = """\
+# Refusals
+
+The table is written by `make refusals`.
+
+What a model says when it declines is about the question, not about anybody. Rules read English sentences by what they
+do; there is no classifier.
+
+| act | means | read as |
+| --- | --- | --- |
+| declines | I (we, the assistant) cannot, will not or would rather not answer; or the request is improper | refused |
+| lectures | a principle or norm instead of an answer | refused |
+| disclaims and answers | a disclaimer or refusal, then an answer | answer |
+| asks back | asks for what the question lacks | answer |
+
+Only an act of answering can be declined: "I can't carry the boxes", quoted speech, third persons and idioms decline
+nothing; "I cannot tell" is an answer. The acts are those of Beebe, Takahashi and Uliss-Weltz (1990) and Searle
+(1969). `dora-i2t` and `dora-t2i` count no words of sentences about the question; the first screen says about whom
+they are frequent.
+
+## Measured
+
+Models' answers to 450 prompts with people's labels (XSTest, Röttger et al. 2024); 95 % intervals of Wilson (1927).
+Each row is a model held out: rules that only its answers led to are removed (every rule names its sources). How
+sentences are weighed was tuned on Llama 2 and Mistral, whose figures are less strict; GPT-4 was measured before its
+answers were read (199 found, one false alarm). Partial refusals (91) are left out.
+
+{table}
+
+**The worst model held out is {model}: {worst}**; it lectures without declining. Runs use all rules. In other
+languages no refusal is recognised.
+"""
 
 
 class Share(NamedTuple):
@@ -35,7 +70,7 @@ class Share(NamedTuple):
 
     def __str__(self) -> str:
         low, high = self.interval()
-        return f"{self.count} of {self.of} ({100 * self.count / self.of:.1f} %, {low:.1f} to {high:.1f})"
+        return f"{self.count}/{self.of}: {100 * self.count / self.of:.1f} % [{low:.1f}, {high:.1f}]"
 
 
 class Errors(NamedTuple):
@@ -73,14 +108,22 @@ def pooled(errors: list[Errors]) -> Errors:
 def table() -> str:
     """Return the table of the page."""
     held = {model: measure(model, held_out=True) for model in FILES}
-    rows = {f"{NAMES[model]}, held out": errors for model, errors in held.items()}
-    rows["all three, each held out"] = pooled(list(held.values()))
-    rows["all three, with all rules"] = pooled([measure(model, held_out=False) for model in FILES])
-    lines = ["| answers of | full refusals read as such | about discrimination | compliant answers read as refusals |"]
+    rows = {NAMES[model]: errors for model, errors in held.items()}
+    rows["all held out"] = pooled(list(held.values()))
+    rows["all rules"] = pooled([measure(model, held_out=False) for model in FILES])
+    lines = ["| answers of | refusals found | about discrimination | false alarms |"]
     lines += ["| --- | --- | --- | --- |"]
     lines += [f"| {name} | {e.refusals} | {e.about_discrimination} | {e.false_alarms} |" for name, e in rows.items()]
     return "\n".join(lines)
 
 
+def page() -> str:
+    """Return the page, with its table and the worst model held out."""
+    found = {model: measure(model, held_out=True).refusals for model in FILES}
+    worst = min(found, key=lambda model: found[model].count / found[model].of)
+    share, low = 100 * found[worst].count / found[worst].of, found[worst].interval()[0]
+    return TEXT.format(table=table(), model=NAMES[worst], worst=f"{share:.1f} %, at least {low:.1f} %")
+
+
 if __name__ == "__main__":
-    print(table())
+    PAGE.write_text(page(), "utf-8")

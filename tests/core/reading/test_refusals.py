@@ -115,8 +115,7 @@ def test_sentences_about_the_request_are_told_from_those_about_the_person():
 @pytest.mark.skipif(not refusals_measured.LABELLED.exists(), reason="the labelled answers are not here")
 def test_page_has_the_measured_errors():
     """What the page says is recomputed; the ceilings keep a later rule from buying recall with false alarms."""
-    page = (Path(__file__).parents[3] / "docs/refusals.md").read_text("utf-8")
-    assert refusals_measured.table() in page
+    assert refusals_measured.PAGE.read_text("utf-8") == refusals_measured.page()
     for model in refusals_measured.FILES:
         errors = refusals_measured.measure(model, held_out=False)
         assert errors.refusals.count / errors.refusals.of > 0.85
@@ -125,10 +124,9 @@ def test_page_has_the_measured_errors():
 
 @pytest.mark.skipif(not SUBTLE.exists(), reason="the published answers are not here")
 def test_no_valid_answer_of_subtle_is_a_refusal():
-    texts = [
-        row["response"]
-        for path in sorted(SUBTLE.glob("*_valid.csv"))
-        for row in csv.DictReader(path.open(encoding="utf-8", newline=""))
-    ]
+    texts: list[str] = []
+    for path in sorted(SUBTLE.glob("*_valid.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            texts += [row["response"] for row in csv.DictReader(file)]
     assert len(texts) == 22_452
     assert [text for text in set(texts) if classify_refusal(text)] == []
