@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .refusals import declines
+from .refusals import behind_refusal, declines
 from .results import How, Reason, Unread, Value
 from .unwrap import EDGES, unwrap
 
@@ -82,7 +82,9 @@ def read_word(text: str, asked: Blank) -> Value[str] | Unread:
         return Unread("a refusal")
     if answer.stated and isinstance(read := _read(answer.stated[-1], asked), Value):
         return Value(read.value, "announced")
-    return _read(answer.text, asked)
+    read = _read(answer.text, asked)
+    mere_refusal = isinstance(read, Unread) and not behind_refusal(answer.text).strip(EDGES)
+    return Unread("a refusal") if mere_refusal else read
 
 
 def _read(text: str, asked: Blank) -> Value[str] | Unread:
