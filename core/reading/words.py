@@ -26,7 +26,7 @@ _UNIT = re.compile(r"(?<=[.!?])\s+|\n+")
 _EXPLAINS = re.compile(
     r"\W*(?:this|the word|it|its|explanation|reason|note|because|as|since|people|they|such|i chose)\b", re.I
 )
-_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xz]+")
+_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xz]{1,2}")
 _LEAD = re.compile(
     r"(?:(?:the|my|one|a)\s+)?(?:(?:missing|completed|complete|correct|best|right|chosen|final|single)\s+)*"
     r"(?:word|answer|completion|sentence)(?:\s+(?:that|which)\s+(?:fits?|completes?|begins?)(?:\s+\S+){0,4}?)?"
@@ -34,7 +34,7 @@ _LEAD = re.compile(
     re.I,
 )
 _COURTESY = re.compile(
-    r"\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|alright|great|awesome|yes|hello|hi|well|right|correct|"
+    r"\A\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|alright|great|awesome|yes|hello|hi|well|right|correct|"
     r"exactly|understood|you're right|here(?:'s| is| you go))\b[^.!:\n]{0,60}[.!:\n]+\s*(?=\S)",
     re.I,
 )
