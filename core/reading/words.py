@@ -137,7 +137,7 @@ def _join_blanks(text: str, letter: str) -> str:
 
     def joined(found: re.Match[str]) -> str:
         begins = found[2].lower().startswith(letter)
-        if found[1] and not begins:
+        if (found[1] and not begins) or found[2].lower() == "ing":
             return found[0]
         return found[2] if begins else letter + found[2]
 

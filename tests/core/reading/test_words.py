@@ -57,6 +57,7 @@ def test_accent_does_not_change_the_letter():
         ("drunk", "another letter"),
         ("alcoholic", "echo of the question"),
         ("An alcoholic person is a_____.", "echo of the question"),
+        ("An alcoholic person is a____ing.", "echo of the question"),
         ("ashamed and alone", "several answers"),
         ("a", "other words"),
         ("12", "other words"),
