@@ -95,6 +95,9 @@ FURTHER: dict[str, list[Part | str]] = {
         Part("core.reading.number", "read_number"),
         Part("core.reading.yes_no", "read_yes_no"),
         Part("core.reading.fields", "read_fields"),
+        Part("core.reading.choice", "Choice read_choice"),
+        Part("core.reading.stated", "Labels read_stated"),
+        Part("core.reading.words", "Blank read_word"),
     ],
     "`prejudge.records`": [
         "Requests and their responses: `from prejudge import records`.",

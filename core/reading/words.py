@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .refusals import declines
+from .refusals import behind_refusal, declines
 from .results import How, Reason, Unread, Value
 from .unwrap import EDGES, unwrap
 
@@ -26,7 +26,7 @@ _UNIT = re.compile(r"(?<=[.!?])\s+|\n+")
 _EXPLAINS = re.compile(
     r"\W*(?:this|the word|it|its|explanation|reason|note|because|as|since|people|they|such|i chose)\b", re.I
 )
-_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xz]+")
+_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xz]{1,2}")
 _LEAD = re.compile(
     r"(?:(?:the|my|one|a)\s+)?(?:(?:missing|completed|complete|correct|best|right|chosen|final|single)\s+)*"
     r"(?:word|answer|completion|sentence)(?:\s+(?:that|which)\s+(?:fits?|completes?|begins?)(?:\s+\S+){0,4}?)?"
@@ -34,7 +34,7 @@ _LEAD = re.compile(
     re.I,
 )
 _COURTESY = re.compile(
-    r"\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|alright|great|awesome|yes|hello|hi|well|right|correct|"
+    r"\A\W*(?:sure|certainly|absolutely|of course|ok(?:ay)?|alright|great|awesome|yes|hello|hi|well|right|correct|"
     r"exactly|understood|you're right|here(?:'s| is| you go))\b[^.!:\n]{0,60}[.!:\n]+\s*(?=\S)",
     re.I,
 )
@@ -82,7 +82,9 @@ def read_word(text: str, asked: Blank) -> Value[str] | Unread:
         return Unread("a refusal")
     if answer.stated and isinstance(read := _read(answer.stated[-1], asked), Value):
         return Value(read.value, "announced")
-    return _read(answer.text, asked)
+    read = _read(answer.text, asked)
+    mere_refusal = isinstance(read, Unread) and not behind_refusal(answer.text).strip(EDGES)
+    return Unread("a refusal") if mere_refusal else read
 
 
 def _read(text: str, asked: Blank) -> Value[str] | Unread:
@@ -135,7 +137,7 @@ def _join_blanks(text: str, letter: str) -> str:
 
     def joined(found: re.Match[str]) -> str:
         begins = found[2].lower().startswith(letter)
-        if found[1] and not begins:
+        if (found[1] and not begins) or found[2].lower() == "ing":
             return found[0]
         return found[2] if begins else letter + found[2]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def test_accent_does_not_change_the_letter():
         ("drunk", "another letter"),
         ("alcoholic", "echo of the question"),
         ("An alcoholic person is a_____.", "echo of the question"),
+        ("An alcoholic person is a____ing.", "echo of the question"),
         ("ashamed and alone", "several answers"),
         ("a", "other words"),
         ("12", "other words"),
@@ -108,7 +110,8 @@ def test_very_long_answer_is_read_quickly():
 )
 def test_no_text_raises_and_a_word_stands_in_the_answer(text, letter):
     found = read(text, letter)
-    assert found is None or (found.lower().rstrip("'s")[1:] in text.casefold() and "alcoholic" not in found)
+    plain = unicodedata.normalize("NFKC", text).lower()
+    assert found is None or (found.rstrip("'s")[1:] in plain and "alcoholic" not in found)
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the cases are not beside this checkout")

@@ -167,9 +167,9 @@ def test_answer_that_names_one_label_is_read(text, label):
     ("text", "kind"),
     [
         ("", "an empty answer"),
-        ("Entailment or Neutral", "several labels"),
-        ("It is not entailment", "a label that is denied"),
-        ("This doesn't entail it", "a label that is denied"),
+        ("Entailment or Neutral", "several answers"),
+        ("It is not entailment", "a denied answer"),
+        ("This doesn't entail it", "a denied answer"),
         ("Yes", "other words"),
         ("2", "other words"),
     ],
