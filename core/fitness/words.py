@@ -1,0 +1,56 @@
+"""Sentences about fitness, for first screens and for a run that is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..contracts.words import percent
+from .answers import FitAnswer
+from .profile import Profile
+
+MOST = 0.5
+"""Share of the unreadable answers, from which on most fail in one way."""
+SHOWN, CHARACTERS = 3, 200
+"""Answers that are shown, and characters of each."""
+KINDS = {
+    "empty": "have no text",
+    "echo": "repeat the question",
+    "cut": "reached their limit of tokens",
+}
+"""How answers fail, the clearest first: raising a limit helps no answer that repeats the question."""
+
+
+def unfit_words(profile: Profile) -> str:
+    """Return that a model could not do the task, with the share and the most frequent reason."""
+    kind = most_of(profile)
+    which = f", most {KINDS[kind]}" if kind else ""
+    share = percent(1 - profile.answered, 0)
+    return f"could not do the task: {share} of {profile.asked:,} answers could not be read{which}"
+
+
+def most_of(profile: Profile) -> str:
+    """Return how most unreadable answers fail: `empty`, `echo` or `cut`; empty where no way is that of most."""
+    return next((kind for kind in KINDS if profile.looked and getattr(profile, kind) > MOST * profile.looked), "")
+
+
+def unvaried_words(profile: Profile, labels: dict[str, str]) -> Iterator[str]:
+    """Yield which outcomes do not vary, as sentences.
+
+    Args:
+        profile: the shares of a stage's answers.
+        labels: what an outcome is called, by its name.
+    """
+    for name, (value, count, total) in profile.constant().items():
+        yield f"The answers do not vary: {count:,} of {total:,} have the {labels.get(name, name)} {value!r}."
+
+
+def shown_answers(answers: list[FitAnswer]) -> str:
+    """Return the first answers that could not be read, numbered."""
+    unread = [answer for answer in answers if answer.status == "unreadable"][:SHOWN]
+    return " ".join(f"({number}) {short(answer.text)!r}" for number, answer in enumerate(unread, 1))
+
+
+def short(text: str) -> str:
+    """Return a text on one line, cut off where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= CHARACTERS else f"{line[: CHARACTERS - 3]}..."
