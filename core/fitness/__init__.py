@@ -7,13 +7,14 @@ first trials of a stage and stops where `Watch` says so; a scoring works out the
 from __future__ import annotations
 
 from .answers import FitAnswer, is_cut, is_echo, look_at, mass_of
-from .profile import FEWEST_UNITS, Profile, StageFitness, entropy, profile_of
+from .profile import FEW_VALUES, FEWEST_UNITS, Profile, StageFitness, difference_in_refusals, entropy, profile_of
 from .watch import ENOUGH, FIRST, LEVEL, Verdict, Watch
-from .words import unfit_words, unvaried_words
+from .words import remedies, unfit_words, unvaried_words
 
 __all__ = [
     "ENOUGH",
     "FEWEST_UNITS",
+    "FEW_VALUES",
     "FIRST",
     "LEVEL",
     "FitAnswer",
@@ -21,12 +22,14 @@ __all__ = [
     "StageFitness",
     "Verdict",
     "Watch",
+    "difference_in_refusals",
     "entropy",
     "is_cut",
     "is_echo",
     "look_at",
     "mass_of",
     "profile_of",
+    "remedies",
     "unfit_words",
     "unvaried_words",
 ]

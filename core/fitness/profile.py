@@ -10,6 +10,7 @@ from statistics import median
 import msgspec
 
 from ..contracts.records import Scalar
+from ..statistics.intervals import stats
 from .answers import FitAnswer
 from .watch import ENOUGH
 
@@ -87,6 +88,14 @@ def entropy(counts: Mapping[str, int]) -> float:
     """Return the entropy of a distribution, in bits; 0 where all are one value."""
     total = sum(counts.values())
     return -sum(n / total * math.log2(n / total) for n in counts.values() if n) + 0.0 if total else 0.0
+
+
+def difference_in_refusals(groups: Mapping[str, Profile]) -> float | None:
+    """Return p of a chi-square test that groups decline equally often; None where all or none of the answers do."""
+    table = [[group.refused, group.asked - group.refused] for group in groups.values() if group.asked]
+    if len(table) < 2 or not all(sum(column) for column in zip(*table, strict=True)):
+        return None
+    return float(stats.chi2_contingency(table, correction=False).pvalue)
 
 
 def profile_of(answers: Sequence[FitAnswer]) -> Profile:

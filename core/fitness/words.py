@@ -21,11 +21,10 @@ KINDS = {
 
 
 def unfit_words(profile: Profile) -> str:
-    """Return that a model could not do the task, with the share and the most frequent reason."""
+    """Return the share of answers that could not be read, and how most of them fail, as a clause."""
     kind = most_of(profile)
-    which = f", most {KINDS[kind]}" if kind else ""
-    share = percent(1 - profile.answered, 0)
-    return f"could not do the task: {share} of {profile.asked:,} answers could not be read{which}"
+    which = f"; most {KINDS[kind]}" if kind else ""
+    return f"{percent(1 - profile.answered, 0)} of {profile.asked:,} answers could not be read{which}"
 
 
 def most_of(profile: Profile) -> str:
@@ -33,15 +32,29 @@ def most_of(profile: Profile) -> str:
     return next((kind for kind in KINDS if profile.looked and getattr(profile, kind) > MOST * profile.looked), "")
 
 
-def unvaried_words(profile: Profile, labels: dict[str, str]) -> Iterator[str]:
-    """Yield which outcomes do not vary, as sentences.
+def unvaried_words(profile: Profile) -> Iterator[str]:
+    """Yield which outcomes do not vary, as sentences."""
+    for name, (value, count, total) in profile.constant().items():
+        label = name.replace("_", " ")
+        yield f"The answers do not vary: {count:,} of {total:,} have the {label} {value!r}."
+
+
+def remedies(profile: Profile, limit: int | None, by_likelihood: str) -> str:
+    """Return what to change so that a model may answer, as sentences.
 
     Args:
-        profile: the shares of a stage's answers.
-        labels: what an outcome is called, by its name.
+        profile: the shares of its answers.
+        limit: tokens that the study's own requests allow, where `max_tokens` sets them.
+        by_likelihood: assignment that has the study ask by likelihood; empty: it cannot, or does so.
     """
-    for name, (value, count, total) in profile.constant().items():
-        yield f"The answers do not vary: {count:,} of {total:,} have the {labels.get(name, name)} {value!r}."
+    if most_of(profile) == "cut":
+        longer = (
+            f"--set max_tokens={4 * limit}; the study's requests allow {limit}" if limit else "max_tokens of the model"
+        )
+        first = f"Allow longer answers ({longer})."
+    else:
+        first = "Take a model that follows instructions."
+    return " ".join(filter(None, [f"Ask by likelihood: --set {by_likelihood}." if by_likelihood else "", first]))
 
 
 def shown_answers(answers: list[FitAnswer]) -> str:

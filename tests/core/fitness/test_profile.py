@@ -44,7 +44,7 @@ def test_words_name_how_most_fail():
 def test_answers_of_one_value_do_not_vary():
     profile = profile_of(answers(read=76) + answers(read=4, label="entailment"))
     assert profile.constant() == {"label": ("neutral", 76, 80)}
-    assert "76 of 80" in next(unvaried_words(profile, {}))
+    assert "76 of 80" in next(unvaried_words(profile))
     assert profile_of(answers(read=70) + answers(read=10, label="entailment")).constant() == {}
     assert profile_of(answers(read=19)).constant() == {}  # too few to say so
 

@@ -28,7 +28,8 @@ from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.manifest import Manifest, manifest_of
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.scoring.score import estimates_frame, score
+from prejudge.core.scoring.estimates_frame import estimates_frame
+from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, list_runs, read_failures, read_trials
 from prejudge.core.store.batches import Batches
 from prejudge.core.store.checks import Checks
