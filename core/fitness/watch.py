@@ -112,7 +112,7 @@ class Watch:
         above, below = self._every.sides()
         if not below:
             return "goes on" if above or self.asked >= FIRST else "watch"
-        able = len(self._groups) > 1 and any(shares.sides()[0] for shares in self._groups.values())
+        able = len(self._groups) > 1 and any(shares.sides() == (True, False) for shares in self._groups.values())
         return "goes on" if able else "stops"
 
     @property
