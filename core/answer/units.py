@@ -92,6 +92,8 @@ def split(units: Counted | None, estimates: Sequence[Estimate]) -> tuple[list[Es
     few: list[tuple[Estimate, Units]] = []
     for e in estimates:
         behind = units.behind(e) if units is not None and e.value is not None else None
+        if behind is None and e.value is not None and 0 < e.n < FEWEST_UNITS:
+            behind = Units(e.n, "answer")  # what it is about is no column: units are no more than its answers
         if behind is None or behind.number >= FEWEST_UNITS:
             enough.append(e)
         else:
