@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prejudge.core.gate.betting import Mean, bounds_of
 from prejudge.core.gate.deciding import looks
+from prejudge.core.statistics.betting import Mean, bounds_of
 
 Array = npt.NDArray[Any]
 REPEATS, ALPHA, UNITS, LIMIT = 1000, 0.05, 200, 0.6

@@ -24,13 +24,13 @@ import numpy as np
 import prejudge
 from prejudge.core.catalogue.study import SUBJECT, Catalogue
 from prejudge.core.contracts.estimates import Key
-from prejudge.core.gate.betting import Mean
 from prejudge.core.gate.checks import State
 from prejudge.core.gate.courses import Course, in_order
 from prejudge.core.gate.deciding import Deciding, looks, sequences_by
 from prejudge.core.gate.policy import Policy, parse_policy
 from prejudge.core.lab.calibration.campaign import Campaign
 from prejudge.core.lab.calibration.gallery import Null
+from prejudge.core.statistics.betting import Mean
 from prejudge.core.statistics.intervals import exact_interval
 
 MODELS, ORDERS = 8, 50

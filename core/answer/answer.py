@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 import msgspec
 
 from ..catalogue.certificates import flat
@@ -11,10 +14,12 @@ from ..contracts.sizes import SURE, State
 from ..engine.observations import UNFINISHED
 from ..scoring.score import Scores
 from .corrected import corrected_words
+from .fit import first_sentences, unfit_remedy, unfit_reply
 from .lost import lost_of, mend_words, misplaced_words, missing_words
 from .records import Answer, Reply
 from .replies import Asked, also_judged, asked_of, preferences, questions_over, reply_of, rows_of
 from .talk import talk_words
+from .units import Counted, Units, counted_units, few_words, split
 
 PRELIMINARY = (
     "The run is not complete: {done:,} of {planned:,} questions {stage}were asked, and not in random order. "
@@ -35,30 +40,49 @@ def answer_of(scores: Scores) -> Answer:
 def _answer_of(scores: Scores) -> Answer:
     study = scores.manifest.study
     question = study.summary or study.title or study.name
-    estimates = questions_over(scores.estimates, scores.headline)
-    asked = asked_of(study.questions, question, estimates, flat(scores.options))
-    replies = tuple(
-        _reply(one, scores) if one.answering else Reply(one.question.asks, State.NOTHING, NONE) for one in asked
-    )
-    rows, left = rows_of(asked)
     lost = lost_of(scores)
     identity = scores.manifest.identities.get(SUBJECT)
-    return Answer(
+    common = Answer(
         question=question,
         model=study.roles.get(SUBJECT) or (identity.model if identity is not None else ""),
-        replies=replies or (Reply(question, State.NOTHING, NONE),),
-        rows=rows,
-        left_out=left,
-        also=" ".join(filter(None, [also_judged(asked, estimates), preferences(_every(scores))])),
+        first=tuple(first_sentences(scores)),
+        replies=(),
+        rows=(),
         missing=" ".join(filter(None, [missing_words(lost), talk_words(scores)])),
-        mend=misplaced_words(scores, lost) or mend_words(lost, scores.is_imported),
         preliminary=_preliminary(scores),
         beside=scores.beside,
     )
+    if (unfit := unfit_reply(question, scores)) is not None:
+        return msgspec.structs.replace(common, replies=(unfit,), mend=unfit_remedy(scores))
+    estimates = questions_over(scores.estimates, scores.headline)
+    asked = asked_of(study.questions, question, estimates, flat(scores.options))
+    units = counted_units(scores, [e for _, *found in asked for e in chain(*found)])
+    kept = [_enough(one, units) for one in asked]
+    rows, left = rows_of([one for one, _ in kept])
+    return msgspec.structs.replace(
+        common,
+        replies=tuple(_reply(one, few, scores) for one, few in kept) or (Reply(question, State.NOTHING, NONE),),
+        rows=rows,
+        left_out=left,
+        also=" ".join(filter(None, [also_judged(asked, estimates), preferences(_every(scores))])),
+        mend=misplaced_words(scores, lost) or mend_words(lost, scores.is_imported),
+    )
 
 
-def _reply(one: Asked, scores: Scores) -> Reply:
+def _enough(one: Asked, units: Counted | None) -> tuple[Asked, list[tuple[Estimate, Units]]]:
+    """Return a question with the estimates that have enough units, and those that answer it and have too few."""
+    answering, few = split(units, one.answering)
+    return Asked(one.question, answering, split(units, one.finer)[0]), few
+
+
+def _reply(one: Asked, few: Sequence[tuple[Estimate, Units]], scores: Scores) -> Reply:
+    if not one.answering and few:
+        return Reply(one.question.asks, State.OPEN, few_words(few, every=True), (SURE,))
+    if not one.answering:
+        return Reply(one.question.asks, State.NOTHING, NONE)
     reply = reply_of(one, scores)
+    if few:
+        reply = msgspec.structs.replace(reply, more=(*reply.more, few_words(few, every=False)))
     return msgspec.structs.replace(reply, more=(*reply.more, *corrected_words(one.answering)))
 
 

@@ -11,6 +11,7 @@ from ..contracts import Stage
 from ..contracts.estimates import Example
 from ..contracts.words import percent
 from ..engine.integrity.records import IN_REASONING
+from ..fitness import MISPLACED
 from ..scoring.score import Scores
 
 MUCH = 0.2
@@ -33,12 +34,6 @@ MENDS = {
     "filtered": "The provider's filter stopped these, not the model: ask an endpoint without it, or report the share.",
     "failed": "These were never answered. Continue the run with `prejudge resume`.",
 }
-MISPLACED = (
-    "The answers stand in the reasoning field of the replies, and more tokens change nothing. The server takes a model "
-    "that does not think for one that does: start it without its reasoning parser (vLLM, SGLang: --reasoning-parser), "
-    'or let the model think (thinking = "on" in its entry).'
-)
-"""What to do where a server puts answers into the field for reasoning."""
 NOT_IN_FILE = (
     "The imported files have no answer to these. If other files have them, import all together: --responses A "
     "--responses B."

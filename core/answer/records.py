@@ -39,6 +39,8 @@ class Number(msgspec.Struct, frozen=True):
     """A share by its counts, such as `3 of 41`."""
     reference: str = UNBIASED
     """What the neutral value is that of."""
+    n: int = 0
+    """Answers that it is of; 0: not known."""
 
     @classmethod
     def of(cls, e: Estimate) -> Number:
@@ -51,7 +53,8 @@ class Number(msgspec.Struct, frozen=True):
         whole = value is not None and low is None and neutral is None and value.is_integer() and unit[:1] != "%"
         hits = share_of(e) if neutral is None and OF in e.facts else ""
         reference = EQUAL if e.facts.get(COMPARED) else UNBIASED
-        return cls(value, low, high, neutral, "" if unit == COUNT else unit, e.interval.level, whole, hits, reference)
+        unit = "" if unit == COUNT else unit
+        return cls(value, low, high, neutral, unit, e.interval.level, whole, hits, reference, e.n)
 
     @property
     def decimals(self) -> int:
@@ -100,7 +103,7 @@ class Number(msgspec.Struct, frozen=True):
         """Return everything, such as `66.7 percentage points (95 % interval 36.1 to 97.3; unbiased: 0)`."""
         judged = self.neutral is not None
         parts = [f"{percent(self.level)} interval {self.spread}" if self.low is not None else "no interval" * judged]
-        parts += [f"{self.reference}: {self.expected}" if judged else ""]
+        parts += [f"{self.reference}: {self.expected}" if judged else "", f"n = {self.n:,}" if self.n else ""]
         inside = "; ".join(filter(None, parts))
         return f"{self.short} ({inside})" if inside else self.short
 
@@ -149,6 +152,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     """The question of the study."""
     model: str
+    first: tuple[str, ...] = ()
+    """What stands before any verdict: that groups are declined unequally often, and that answers do not vary."""
     replies: tuple[Reply, ...]
     rows: tuple[Row, ...]
     left_out: str = ""

@@ -34,7 +34,7 @@ FEW = frozenset({Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS})
 
 
 class Asked(NamedTuple):
-    """A question with the estimates that answer it, those furthest from neutral first, and finer ones."""
+    """A question with the estimates that answer it, in the order in which they are told of, and finer ones."""
 
     question: Question
     answering: list[Estimate]
@@ -74,7 +74,8 @@ def _asked(question: Question, estimates: Sequence[Estimate]) -> Asked:
     judged = any(e.verdict is not None for e in answering)
     finer = [e for e in rest if e.value is not None]
     finer = [e for e in finer if e.verdict is not None] if judged else finer
-    return Asked(question, furthest(answering), furthest(_next(finer)))
+    order = furthest if question.counts else most_precise
+    return Asked(question, order(answering), order(_next(finer)))
 
 
 def _next(finer: list[Estimate]) -> list[Estimate]:
@@ -89,6 +90,11 @@ def furthest(estimates: Sequence[Estimate]) -> list[Estimate]:
         return -1.0 if e.value is None else abs(e.value - (e.neutral or 0.0))
 
     return sorted(estimates, key=distance, reverse=True)
+
+
+def most_precise(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return estimates, those of most answers first, and of as many those furthest from neutral."""
+    return sorted(furthest(estimates), key=lambda e: e.n if e.value is not None else -1, reverse=True)
 
 
 def rows_of(asked: Sequence[Asked]) -> tuple[tuple[Row, ...], str]:
@@ -251,18 +257,19 @@ def _clause(question: Question, side: Sequence[Estimate], of: int, varying: froz
 
 
 def _most(side: Sequence[Estimate]) -> str:
-    """Return how the first of several is told of: it is the most only where no other is as large."""
-    return "for example" if len(side) > 1 and Number.of(side[0]).short == Number.of(side[1]).short else "most"
+    """Return how the first of several is told of: as the most only where it is, and no other is as large."""
+    largest = furthest(side)
+    alone = len(side) == 1 or Number.of(largest[0]).short != Number.of(largest[1]).short
+    return "most" if side[0] is largest[0] and alone else "for example"
 
 
 def _unshown(question: Question, state: State, known: Sequence[Estimate], varying: frozenset[str]) -> str:
     first = known[0]
     told, about = Number.of(first).told, about_of(first, varying)
-    extreme = "largest" if first.neutral is None else "furthest from neutral"
     value = (
         f"{label_of(first)} is {told}"
         if len(known) == 1
-        else f"{label_of(first)} is {extreme}, of {len(known)} groups, for {about}: {told}"
+        else f"of {len(known)} groups, {label_of(first)} rests on most answers for {about}: {told}"
     )
     if state is State.GIVEN:
         return f"{_sentence(value)}"

@@ -53,12 +53,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_cost: float | None = None
     """The same for US dollars, by the prices of the registry."""
     keep_going: bool = False
-    """Continue when many requests in a row fail with the same error, have an empty answer, or an answer that cannot be
-    read. Without it such a run stops with `HaltedError`; all answers are stored."""
+    """Continue when many requests in a row fail with the same error, have an empty answer, or a model cannot
+    do the task. Without it such a run stops with `HaltedError`; all answers are stored."""
     accept_repeats: bool = False
     """Continue with an endpoint that gives the same answer to every repeat of a prompt: it ignores the temperature, or
     a cache answers. Each prompt then counts as one draw, as the report states. Without it such a run stops with
     `HaltedError`."""
+    accept_unfit: bool = False
+    """Continue with a model that answers fewer than half of the questions of a stage, refusals counted as answers.
+    Without it such a run stops with `UnfitError`."""
     max_wait: float = LONGEST_SECONDS
     """Longest wait in seconds that an endpoint may ask for. If it asks for more again, the run
     stops with `HaltedError`."""
@@ -71,6 +74,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Wait for the batches. Otherwise the run ends with `PendingError` once they are with the provider."""
     batch_items: int | None = None
     """Most requests of one batch; None: as many as the provider takes."""
+    batch_only: bool = False
+    """Ask no first trials by single calls, which show before the batches whether the model can do the task."""
     sentinel: int = SENTINELS
     """Requests of a stage that are asked by single calls, too, and compared with those of the batches."""
     engine: str | None = None
@@ -89,6 +94,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Caps(requests=self.max_requests, tokens=self.max_tokens, cost=self.max_cost)
 
     @property
+    def _batch(self) -> BatchOptions | None:
+        if not self.batch:
+            return None
+        return BatchOptions(wait=self.batch_wait, sentinel=self.sentinel, only=self.batch_only, items=self.batch_items)
+
+    @property
     def run_options(self) -> RunOptions:
         """Return the settings of a new run."""
         return RunOptions(
@@ -98,10 +109,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             caps=self.caps,
             keep_going=self.keep_going,
             accept_repeats=self.accept_repeats,
+            accept_unfit=self.accept_unfit,
             longest_wait=self.max_wait,
-            batch=BatchOptions(wait=self.batch_wait, sentinel=self.sentinel, items=self.batch_items)
-            if self.batch
-            else None,
+            batch=self._batch,
             workers=worker_options(self.engine, self.workers, self.devices, self.address),
         )
 

@@ -11,7 +11,7 @@ import msgspec
 from ..contracts import REASONING, Metric, Options, Probe, Stage
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
-from ..contracts.records import Generate
+from ..contracts.records import Generate, Likelihood
 from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages
 
@@ -56,6 +56,15 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
             return self.recorded
         declared = self.probe.design(self.options)
         return None if declared is None else declared.record()
+
+    @property
+    def by_likelihood(self) -> str:
+        """Return the assignment that has the study ask by likelihood; empty: it cannot, or does so already."""
+        for follows in self.probe.follows:
+            way = next((value for value, operation in follows.values if operation is Likelihood), None)
+            if way is not None and getattr(self.options, follows.option) != way:
+                return f"{follows.option}={way}"
+        return ""
 
     @property
     def facets(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from rich.text import Text
 from ..answer import Answer, Row
 from ..answer.corrected import corrected_cell, is_corrected
 from ..answer.records import UNBIASED
+from ..contracts.words import UNDEFINED
 from .outlet import single_line
 
 SHORT = {"percentage points": "points"}
@@ -23,6 +24,8 @@ def show_answer(answer: Answer, console: Console) -> None:
         console.print(f"Asked of {answer.model}")
     if answer.preliminary:
         console.print(answer.preliminary)
+    for sentence in answer.first:
+        console.print(single_line(sentence))
     for reply in answer.replies:
         console.print()
         if reply.asks != answer.question:
@@ -48,7 +51,7 @@ def answer_table(answer: Answer) -> Table:
     unbiased = any(row.number.reference == UNBIASED for row in answer.rows)
     corrected = is_corrected([row.estimate for row in answer.rows])
     middle = [*(["corrected"] if corrected else []), *(["unbiased"] if unbiased else [])]
-    for name in ("value", "interval", *middle):
+    for name in ("value", "interval", *middle, "n"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for row in answer.rows:
@@ -62,4 +65,5 @@ def _cells(row: Row, *, told: bool, corrected: bool, unbiased: bool) -> tuple[st
     about = (row.about or "all",) if told else ()
     expected = (number.expected,) if unbiased else ()
     beside = (corrected_cell(row.estimate),) if corrected else ()
-    return (row.label, *about, value, number.spread, *beside, *expected, row.verdict)
+    count = f"{number.n:,}" if number.n else UNDEFINED
+    return (row.label, *about, value, number.spread, *beside, *expected, count, row.verdict)

@@ -63,10 +63,13 @@ EXITS = (
     ),
     Exit(
         5,
-        "no rule of a [gate](../gate.md) fails, but for one the data are too few to tell",
+        "no rule of a [gate](../gate.md) fails, but for one the data are too few to tell; or the run was stopped, as "
+        "the model cannot do its task",
         {
             "gate": "no rule fails, but for one the data are too few",
-            "run": "with `--until decided`, all was asked, and the data are too few for a rule",
+            "run": "the model cannot do the task (`--accept-unfit` asks on); with `--until decided`, all was asked, "
+            "and the data are too few for a rule",
+            "resume": "the model cannot do the task",
         },
     ),
 )

@@ -13,8 +13,21 @@ from rich.table import Table
 
 from ..answer import answer_of
 from ..catalogue.study import Catalogue
+from ..contracts.errors import UsageError
 from ..contracts.words import counted
-from ..gate import State, Verdict, judge_run, junit, markdown, read_policy, summary, worst
+from ..gate import (
+    Policy,
+    State,
+    Verdict,
+    judge_run,
+    junit,
+    markdown,
+    read_policy,
+    read_requirements,
+    required,
+    summary,
+    worst,
+)
 from ..report.export import write_bytes
 from ..scoring.score import unproved_words
 from ..store import Store
@@ -37,7 +50,14 @@ CODES = {State.PASS: 0, State.FAIL: 1, State.OPEN: 5}
 
 @click.command()
 @run_argument
-@click.option("--policy", required=True, metavar="FILE", help="The rules, as TOML.")
+@click.option("--policy", default=None, metavar="FILE", help="The rules, as TOML.")
+@click.option(
+    "--require",
+    default="",
+    metavar="LIST",
+    help="What must hold besides: fit (half of the questions are answered or refused), verified (every answer is as it "
+    "was stored), certified (the study's certificate holds). Commas part several.",
+)
 @click.option("--junit", "xml", default=None, metavar="FILE", help="Write the checks as JUnit XML.")
 @click.option("--markdown", "brief", default=None, metavar="FILE", help="Write a summary for a pull request.")
 @set_option
@@ -47,13 +67,14 @@ CODES = {State.PASS: 0, State.FAIL: 1, State.OPEN: 5}
 @registry_option
 def gate(
     name: str,
-    policy: str,
+    policy: str | None,
+    require: str,
     xml: str | None,
     brief: str | None,
     assignments: tuple[str, ...],
     **where: Any,
 ) -> int:
-    """Check the run NAME (default: the latest) against a policy.
+    """Check the run NAME (default: the latest) against a policy, requirements, or both.
 
     Exit code 0 if every rule passes, 1 if one fails, 5 if none fails but data are too few for one, 2 if the policy or
     the run cannot be used. A rule that matches no estimate fails; a missing value never passes. The run is measured
@@ -62,9 +83,13 @@ def gate(
     for old in filter(None, (xml, brief)):
         with contextlib.suppress(OSError):  # said when it is written
             Path(old).unlink(missing_ok=True)  # the result of an earlier gate must not look like this one's
-    rules, given = read_policy(policy), read_assignments(assignments, None)
+    wanted, given = read_requirements(require), read_assignments(assignments, None)
+    if policy is None and not wanted:
+        raise UsageError("nothing is to be checked. Give --policy FILE, --require LIST, or both.", code="gate.nothing")
+    rules = read_policy(policy) if policy is not None else Policy(name="required", rules=())
     with Store(where["store"], writable=False, unproved=where["unproved"]) as opened:
         scores, verdicts = judge_run(Catalogue.load(where["registry"]), opened, name, rules, given)
+    verdicts += required(scores, wanted)
     say_own_options(Path(where["runs"]) / scores.run.name, given)
     title = f"{rules.name} on {scores.run.name}"
     title = unproved_words(title) if scores.unproved else title

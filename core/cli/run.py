@@ -225,6 +225,7 @@ def read_run_options(where: Mapping[str, Any], **own: Any) -> RunOptions:
     """Return the settings of a run from the options that `run` and `resume` share, and `own`."""
     caps = Caps(**{name: where[f"max_{name}"] for name in Caps.__struct_fields__})
     faults = {"keep_going": where["keep_going"], "accept_repeats": where["accept_repeats"]}
+    faults |= {"accept_unfit": where["accept_unfit"]}
     shared = {"longest_wait": where["max_wait"], "workers": chosen_workers(where), "sign": where.get("sign")}
     return RunOptions(caps=caps, **shared, **faults, **own)
 
@@ -236,10 +237,16 @@ def _read_batch(where: Mapping[str, Any], *, chosen_now: bool) -> BatchOptions |
         UsageError: an option of batches without --batch.
     """
     if chosen_now:
-        return BatchOptions(wait=not where["no_wait"], sentinel=where["sentinel"], items=where["batch_items"])
-    if where["no_wait"] or where["batch_items"] is not None:
+        return BatchOptions(
+            wait=not where["no_wait"],
+            sentinel=where["sentinel"],
+            only=where["batch_only"],
+            items=where["batch_items"],
+        )
+    if where["no_wait"] or where["batch_only"] or where["batch_items"] is not None:
         raise UsageError(
-            "--no-wait and --batch-items are of runs that ask in batches. Add --batch, or leave them out.",
+            "--no-wait, --batch-only and --batch-items are of runs that ask in batches. Add --batch, or leave them "
+            "out.",
             code="options.conflict",
         )
     return None

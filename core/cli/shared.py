@@ -246,6 +246,11 @@ def batch_options(command: F) -> F:
         show_default=True,
         help="Requests of a stage that are asked by single calls, too, before its batches, and compared. 0: none.",
     )(command)
+    command = click.option(
+        "--batch-only",
+        is_flag=True,
+        help="Ask no first trials by single calls, which show before the batches whether the model can do the task.",
+    )(command)
     return click.option(
         "--no-wait",
         is_flag=True,
@@ -285,10 +290,15 @@ def fault_options(command: F) -> F:
         is_flag=True,
         help="Ask an endpoint that gives one answer to draws that must differ; each prompt then counts as one draw.",
     )(command)
+    command = click.option(
+        "--accept-unfit",
+        is_flag=True,
+        help="Ask on where the model answers fewer than half of the questions of a stage.",
+    )(command)
     return click.option(
         "--keep-going",
         is_flag=True,
-        help="Ask on where many requests in a row fail alike, are answered with nothing, or cannot be read.",
+        help="Ask on where many requests in a row fail alike or are answered with nothing. Implies --accept-unfit.",
     )(command)
 
 

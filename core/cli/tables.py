@@ -18,7 +18,8 @@ from ..gate import selects
 from ..report.export import ENDINGS, Format, encode, latex_table, write_bytes
 from ..report.place import own_file
 from ..report.text import label
-from ..scoring.score import Scores, estimates_frame, score
+from ..scoring.estimates_frame import estimates_frame
+from ..scoring.score import Scores, score
 from ..scoring.warnings import unfinished_notes
 from ..store import Store
 from ..store.urls import option_words

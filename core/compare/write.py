@@ -14,7 +14,7 @@ from ..engine.manifest import Manifest, new_name
 from ..report import ReportContent, StudyInfo
 from ..report.export import write_bytes
 from ..report.folder import write_folder
-from ..scoring.score import estimates_frame
+from ..scoring.estimates_frame import estimates_frame
 from .answered import answer_of_comparison
 from .markdown import markdown
 from .records import Comparison

@@ -10,6 +10,7 @@ PrejudgeError
 │   ├── PluginError            a plugin breaks its contract
 │   ├── BudgetError            a run spent its budget; it can be resumed
 │   ├── HaltedError            a run met a fault that all its requests share; it can be resumed
+│   │   └── UnfitError         the model cannot do the task; it can be resumed
 │   ├── PendingError           a run's batches are with the provider; it can be resumed
 │   └── StoreError             the store cannot be opened, read or written
 │       └── ReplayMissError    requests of a `replay` have no stored answer
@@ -181,6 +182,12 @@ class HaltedError(UsageError):
     """Report a fault that all requests of a run meet, so that it was stopped; all answers are stored."""
 
     code = "run.halted"
+
+
+class UnfitError(HaltedError):
+    """Report a model that answers fewer than half of the questions of a stage, so that the run was stopped."""
+
+    code = "run.unfit"
 
 
 class PendingError(UsageError):

@@ -41,6 +41,8 @@ class State(StrEnum):
     """The same, of a difference."""
     NOTHING = "nothing"
     """There is no number, as no answer could be used."""
+    UNFIT = "unfit"
+    """The model answered fewer than half of the questions: it could not do the task, and no number is of it."""
 
 
 WORDS = {
@@ -51,6 +53,7 @@ WORDS = {
     State.NEAR: "Near neutral",
     State.GIVEN: "Measured, not judged",
     State.NOTHING: "Nothing can be said",
+    State.UNFIT: "Could not do the task",
 }
 ROW_WORDS = WORDS | {State.OPEN: "Not shown", State.GIVEN: "\N{EM DASH}"}
 """The same in a table, below which `NOT_SHOWN` stands."""
@@ -66,6 +69,8 @@ MEANINGS = {
     "for what was asked.",
     State.GIVEN: "The measure has no neutral value or no test, so there is nothing to judge.",
     State.NOTHING: f"No answer could be used for this question. {SURE}",
+    State.UNFIT: "Fewer than half of the questions were answered, refusals counted as answers: numbers from the others "
+    "would say nothing of the model.",
 }
 
 

@@ -216,7 +216,10 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
 
     @cached_property
     def _sampler(self) -> Sampler:
-        first = np.unique(self.units, return_index=True)[1]
+        return self._sampler_of(np.unique(self.units, return_index=True)[1])
+
+    def _sampler_of(self, first: Rows) -> Sampler:
+        """Return the order of units, each given by one of its trials."""
         # A group whose levels are not asked in one unit is a side of a contrast, as a context is.
         sides, cells = (self.named("context", "group", *further) for further in ((), ("by",)))
         facets = [
@@ -266,6 +269,27 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
         wanted = np.zeros(len(sizes), bool)
         wanted[chosen] = True
         return np.flatnonzero(wanted[self.units])
+
+    def first(self, most: int, rows: Rows | None = None) -> Rows:
+        """Return the first trials, whole units in the balanced order of samples, of all or of some trials.
+
+        Args:
+            most: Most trials; at least one unit is taken.
+            rows: Trials to take from; None: all.
+
+        Returns:
+            Places of the trials, in the order of the design.
+        """
+        places = np.arange(self.size) if rows is None else rows
+        numbers, first, sizes = np.unique(self.units[places], return_index=True, return_counts=True)
+        chosen: list[int] = []
+        trials = 0
+        for unit in self._sampler_of(places[first]).order():
+            trials += int(sizes[unit])
+            if trials > most and chosen:
+                break
+            chosen.append(unit)
+        return places[np.isin(self.units[places], numbers[chosen])]
 
     def record(self) -> Roles:
         """Return the roles, parts, level tables and incidence, which a run stores."""

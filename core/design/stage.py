@@ -57,6 +57,12 @@ class DesignedStage(LargeStage):
         """Return the trials of the design that are asked, by place; None: all."""
         return None
 
+    def first(self, most: int) -> Iterator[Trial]:
+        """Yield the first of its trials, in the balanced order of samples, at most so many or one whole unit."""
+        computed = type(self).further is not DesignedStage.further
+        rows = self.design.first(most, self.rows)
+        return self.design.trials(self.request, rows, self.further if computed else None)
+
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials of the design, lazily."""
         computed = type(self).further is not DesignedStage.further

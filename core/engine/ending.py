@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from ..contracts import Stage, Trial
-from ..contracts.errors import BudgetError, HaltedError, PendingError
+from ..contracts.errors import BudgetError, HaltedError, PendingError, UnfitError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +25,8 @@ SPENT = 3
 """Exit code of a run that ended because its budget was spent."""
 PENDING = 4
 """Exit code of a run that was left while its batches are with the provider."""
+UNFIT = 5
+"""Exit code of a run that was stopped because the model cannot do its task."""
 ASK_ON = "To ask the rest all the same: --keep-going."
 
 
@@ -40,6 +42,7 @@ class RunEnd(NamedTuple):
 FINISHED = RunEnd("finished", 0)
 ENDS: dict[type[BaseException], RunEnd] = {
     BudgetError: RunEnd("interrupted", SPENT),
+    UnfitError: RunEnd("interrupted", UNFIT),
     PendingError: RunEnd("interrupted", PENDING),
     HaltedError: RunEnd("interrupted", FAILED),
     asyncio.CancelledError: RunEnd("interrupted", FAILED),
@@ -66,8 +69,9 @@ class Stop(NamedTuple):
 
     def error(self, **values: object) -> HaltedError:
         """Return the error that says so."""
+        kind = UnfitError if self.code == "run.unfit" else HaltedError
         sentences = (sentence.format(**values) for sentence in (self.reason, self.remedy) if sentence)
-        return HaltedError(" ".join(sentences), code=self.code)
+        return kind(" ".join(sentences), code=self.code)
 
 
 # What the requests of a stage share.
@@ -83,10 +87,11 @@ ALL_EMPTY = Stop(
     "tokens. {examples}",
     remedy="Raise max_tokens; a model that reasons needs room for that too (answer_room in its entry). " + ASK_ON,
 )
-ALL_UNREADABLE = Stop(
-    code="run.all-unreadable",
-    reason="the run was stopped: none of the first {count} answers could be read. {examples}",
-    remedy=f"Ask in another way, or take a model that follows instructions. {ASK_ON}",
+CANNOT = Stop(
+    code="run.unfit",
+    reason="the run was stopped, as the model cannot do the task of the stage {stage!r}: of {asked} questions, "
+    "{answered} got an answer (99 % interval of the share: {low} to {high}). {shares}. {examples}",
+    remedy="{remedies} To ask all the same: --accept-unfit.",
 )
 INCOMPLETE = Stop(
     code="run.incomplete",

@@ -30,6 +30,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Outcomes whose stored answers are asked anew."""
     keep_going: bool = False
     """Whether to go on where all requests meet the same fault."""
+    accept_unfit: bool = False
+    """Whether to go on where the model answers fewer than half of the questions."""
     longest_wait: float = LONGEST_SECONDS
     """Seconds that an endpoint may ask for; it stops the run if it asks for more again."""
     accept_repeats: bool = False

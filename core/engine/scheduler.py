@@ -79,6 +79,8 @@ class Scheduler:
     """New answers by exchange; the reader removes them. None: there is no reader."""
     inspector: Inspector | None = None
     """Looks at each answer of an endpoint; None: a model in this process."""
+    first: set[bytes] = field(default_factory=set)
+    """Keys that were asked before the others, and are counted: they are looked up with these, and not asked again."""
     generations: dict[AnyRequest, int] = field(default_factory=dict)
     """How often requests that are asked anew were answered before; adapters read it (`Services.generation`)."""
 
@@ -118,6 +120,8 @@ class Scheduler:
         """
         answers, missing, anew = await self.look_up(requests, anew)
         self._count_cached(answers)
+        if self.first and anew is None:
+            missing = {key: keyed for key, keyed in missing.items() if key not in self.first}
         if self.mode == "replay":
             self.counts.missed += len(missing)
             return answers
@@ -150,6 +154,8 @@ class Scheduler:
         await self._commits.finish()
 
     def _count_cached(self, found: Mapping[bytes, Found]) -> None:
+        if self.first:
+            found = {key: answer for key, answer in found.items() if key not in self.first}
         self.counts.cached += len(found)
         self.counts.refused += sum(answer.status != "ok" for answer in found.values())
         self.on_progress(self.counts)

@@ -11,8 +11,9 @@ import msgspec
 import polars as pl
 
 from ..catalogue.plugins import blamed
+from ..catalogue.study import SUBJECT
 from ..contracts import Stage
-from ..contracts.adapter import ModelAdapter, Remark
+from ..contracts.adapter import ModelAdapter, Remark, abilities_of
 from ..contracts.canonical import identity_digest
 from ..contracts.errors import ReplayMissError
 from ..contracts.probe import count_trials
@@ -23,6 +24,7 @@ from .asking import Settle
 from .batch.options import BatchOptions, BatchRecord
 from .batch.stage import BatchStage, fed, takes
 from .budget import Budget
+from .fitness import FitnessGuard, Remedy, ask_first, asks_first, first_trials
 from .integrity.canary import Watch
 from .integrity.replies import Inspector
 from .ledger import Ledger
@@ -89,6 +91,17 @@ class StageRun:
         self._adapter: ModelAdapter = resources.parts.adapters[self._model]
         self._limiter = resources.limiters.of(self._adapter)
         self._inspector = resources.inspector(self._model)
+        self._guard = self._new_guard()
+
+    def _new_guard(self) -> FitnessGuard | None:
+        """Return who watches whether the model can do the task; None: nobody does."""
+        options = self._options
+        if options.keep_going or options.accept_unfit or options.mode == "replay" or options.timing:
+            return None
+        instrument = self._record.instrument
+        likelihood = "likelihood" in abilities_of(self._adapter).operations and self._stage.role == SUBJECT
+        limit = getattr(instrument.options, "max_tokens", None)
+        return FitnessGuard(self._stage, Remedy(limit, instrument.by_likelihood if likelihood else ""))
 
     async def ask(self, earlier: Mapping[str, pl.DataFrame], since: float) -> None:
         """Ask the stage and record its trials. `earlier` has the observations of stages before, `since` is the start.
@@ -103,6 +116,7 @@ class StageRun:
         batch: BatchRecord | None = None
         try:
             await self._keep_images()
+            await self._ask_first(scheduler, planned, earlier)
             if self._options.batch is not None and self._options.mode != "replay" and takes(self._adapter, stage):
                 batch = await self._ask_batches(scheduler, self._options.batch, earlier)
             else:
@@ -135,7 +149,9 @@ class StageRun:
             mode=self._options.mode,
             since=since,
             policy=RetryPolicy(longest_seconds=self._options.longest_wait),
-            detector=None if self._options.keep_going else FailureDetector(self._stage.read),
+            detector=None
+            if self._options.keep_going
+            else FailureDetector(self._guard.see if self._guard is not None else None),
             on_progress=self._resources.progress.update,
             limiter=self._limiter,
             budget=self._resources.budget,
@@ -155,6 +171,16 @@ class StageRun:
                 if note := self._adapter.note_on(data):
                     self._record.notes[note] += 1
 
+    async def _ask_first(self, scheduler: Scheduler, planned: int, earlier: Mapping[str, pl.DataFrame]) -> None:
+        """Ask the first trials, and stop if the model cannot do the task."""
+        batch, options = self._options.batch, self._options
+        if self._guard is None or not asks_first(self._stage) or options.decider is not None:
+            return
+        if batch is not None and batch.only:
+            return
+        trials = first_trials(self._stage, earlier, planned)
+        scheduler.first = await ask_first(self._source(scheduler, scheduler.settle), trials, self._guard)
+
     def _source(self, scheduler: Scheduler, settle: Settle) -> Source:
         return Source(self._stage, scheduler, settle, self._options.refresh)
 
@@ -172,6 +198,7 @@ class StageRun:
         batches = BatchStage(
             self._stage, scheduler, windows, options, self._model, self._record.name, self._options.keep_going
         )
+        batches.own |= scheduler.first
         await batches.settle()
         source = self._source(scheduler, batches.collect)
         await self._resources.windows.ask(source, self._stage.trials(earlier))

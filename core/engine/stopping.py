@@ -1,5 +1,6 @@
 """When a stage stops: its requests all meet the same fault (`FailureDetector`), or the model refuses all (`Stopping`).
 
+Whether the model can do the task at all is watched by `fitness.FitnessGuard`, which the detector hands every answer.
 A fault of single prompts never stops a run, and a refusal is an answer, not a fault. Counted are distinct prompts that
 this run asked; samples, seeds and further attempts of one prompt are one.
 """
@@ -11,44 +12,42 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..contracts import Trial, Unreadable
+from ..contracts import Trial
 from ..contracts.canonical import encode, question_of
 from ..contracts.errors import AuthenticationError, HaltedError, ModelError, RetryDecision
-from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, Scalar, Text
+from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, Text
+from ..fitness import is_cut
 from .asking import Keyed
-from .ending import ALL_EMPTY, ALL_FAILING, ALL_UNREADABLE, LONG_WAIT, NEVER_ANSWERED, SEED_REFUSED, Stop
+from .ending import ALL_EMPTY, ALL_FAILING, LONG_WAIT, NEVER_ANSWERED, SEED_REFUSED, Stop
 from .limiter import Limiter
-from .reading import CUT_OFF, as_read
+from .reading import as_read
 
 LOG = logging.getLogger(__name__)
-ERRORS, EMPTY, UNREADABLE = 20, 20, 100
-"""Prompts in a row that fail with one error, or are answered with no text because the limit of tokens was reached; and
-first answers of a stage of which none is readable."""
+ERRORS, EMPTY = 20, 20
+"""Prompts in a row that fail with one error, or are answered with no text because the limit of tokens was reached."""
 SILENT = 10
 """Number of failed requests, without a single answer, after which the model is considered unavailable."""
 SHOWN, SHOWN_CHARACTERS = 3, 200
 """Examples in the message, and characters of each."""
 
-Read = Callable[[Mapping[str, Scalar], AnyResponse], Mapping[str, Scalar] | Unreadable]
+See = Callable[[Trial, AnyRequest, AnyResponse], HaltedError | None]
 
 
 class FailureDetector:
     """Watches the answers of one stage. What it receives returns the reason to stop, once there is one."""
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
-        self._reading = True
-        """Whether no answer of the stage was read yet."""
+    def __init__(self, see: See | None = None) -> None:
+        """`see`: receives a trial with its answer, and returns the reason to stop; None: nothing is read."""
+        self._see = see
         self._trials: dict[bytes, Trial] = {}
-        self._unreadable: dict[bytes, tuple[Trial, str]] = {}
-        """By prompt: a trial of it, and the answer."""
         self._empty: dict[bytes, str] = {}
+        """By prompt."""
         self._failed: dict[bytes, str] = {}
         self._error = ""
 
     def expect(self, trials: Mapping[bytes, Trial]) -> None:
-        """Receive the trials that keys answer, before they are asked; needed until an answer of the stage was read."""
-        if self._reading:
+        """Receive the trials that keys answer, before they are asked."""
+        if self._see is not None:
             self._trials |= trials
 
     def forget(self, keys: Iterable[bytes]) -> None:
@@ -71,40 +70,15 @@ class FailureDetector:
         """Receive an answer of the model."""
         self._failed.clear()
         response = as_read(response)
+        trial = self._trials.pop(key, None)
+        unfit = None if trial is None or self._see is None else self._see(trial, request, response)
         if response.status != "ok":
-            return None
+            return unfit
         if _is_cut_off(response):
             self._empty.setdefault(_prompt(request), _last_text(request))
         else:
             self._empty.clear()
-        trial = self._trials.pop(key, None)
-        unreadable = None if trial is None else self._try_reading(trial, request, response)
-        return _stopped(ALL_EMPTY, self._empty.values()) if len(self._empty) >= EMPTY else unreadable
-
-    def _try_reading(self, trial: Trial, request: AnyRequest, response: AnyResponse) -> HaltedError | None:
-        try:
-            outcome = self._read(trial.factors, response)
-        except Exception as error:
-            # A defect of the reader is reported when the run is scored; it costs no answer.
-            LOG.debug("the reader raised", exc_info=error)
-            outcome = {}
-        if not isinstance(outcome, Unreadable):
-            self._reading, self._trials, self._unreadable = False, {}, {}
-            return None
-        self._unreadable.setdefault(_prompt(request), (trial, f"{_shown(response)} ({outcome.reason})"))
-        if len(self._unreadable) < UNREADABLE or not _is_spread([t.factors for t, _ in self._unreadable.values()]):
-            return None
-        return _stopped(ALL_UNREADABLE, [answer for _, answer in self._unreadable.values()])
-
-
-def _shown(response: AnyResponse) -> str:
-    """Return an answer for a message; where all of it is reasoning, the end of that and which setting may be wrong."""
-    if not isinstance(response, Generation):
-        return "''"
-    if response.text.strip() or not response.reasoning or response.finish_reason.lower() in CUT_OFF:
-        return repr(_short(response.text))
-    end = _short(response.reasoning[-SHOWN_CHARACTERS // 2 :])
-    return f"'' with {end!r} in the reasoning field; see --reasoning-parser of the server and enable_thinking"
+        return unfit or (_stopped(ALL_EMPTY, self._empty.values()) if len(self._empty) >= EMPTY else None)
 
 
 def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
@@ -115,15 +89,7 @@ def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
 
 
 def _is_cut_off(response: AnyResponse) -> bool:
-    if not isinstance(response, Generation) or response.text.strip():
-        return False
-    return response.finish_reason.lower() in CUT_OFF
-
-
-def _is_spread(factors: Sequence[Mapping[str, Scalar]]) -> bool:
-    """Return whether trials are of more than one cell: a factor that does not merely number them has two values."""
-    levels = ({row.get(name) for row in factors} for name in factors[0])
-    return any(2 <= len(values) <= len(factors) // 2 for values in levels)
+    return isinstance(response, Generation) and not response.text.strip() and is_cut(response)
 
 
 def _prompt(request: AnyRequest) -> bytes:

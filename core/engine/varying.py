@@ -114,7 +114,7 @@ class _Refusals(FailureDetector):
     """Keeps the last failure, and never stops."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _, __: {})
+        super().__init__()
         self.last: ModelError | None = None
 
     def failed(self, request: AnyRequest, error: ModelError) -> None:

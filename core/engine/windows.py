@@ -13,7 +13,7 @@ import msgspec
 from ..contracts import Stage, Trial, Unreadable
 from ..contracts.canonical import decode_response, encode
 from ..contracts.errors import StoreError
-from ..contracts.records import AnyResponse
+from ..contracts.records import AnyRequest, AnyResponse
 from ..store import Found, NewTrial
 from ..store.bulk import batched
 from .asking import Keyed, Settle
@@ -126,6 +126,15 @@ class Window:
         self.answers |= answers
         if detector is not None:
             detector.forget(trials)
+
+    async def answered(self) -> list[tuple[Trial, AnyRequest, AnyResponse]]:
+        """Return the trials that have an answer, each with its last request and that answer."""
+        stored = {index: self.answers[keyed.key] for index, keyed in enumerate(self.keyed) if keyed.key in self.answers}
+        responses = await self._responses({answer.exchange_id for answer in stored.values()})
+        return [
+            (self.trials[index], self.keyed[index].request, responses[answer.exchange_id])
+            for index, answer in stored.items()
+        ]
 
     async def _unanswered(self, attempt: int) -> list[int]:
         """Return the trials that are asked again, because this attempt has no answer."""

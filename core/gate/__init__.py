@@ -9,6 +9,7 @@ from .checks import State, worst
 from .deciding import Deciding
 from .judge import Outcome, Verdict, followed_in, judge, judge_run
 from .policy import FINISHED, Policy, Rule, parse_policy, read_policy
+from .requiring import read_requirements, required
 from .selecting import selects
 from .words import junit, markdown, summary
 
@@ -27,6 +28,8 @@ __all__ = [
     "markdown",
     "parse_policy",
     "read_policy",
+    "read_requirements",
+    "required",
     "selects",
     "summary",
     "worst",

@@ -17,7 +17,7 @@ from ..contracts.estimates import Estimate, Key
 from ..contracts.words import counted, level_word
 from ..design import Roles
 from ..scoring.planned_units import planned_design
-from .betting import Array, Mean
+from ..statistics.betting import Array, Mean
 
 LEVEL = "_level"
 SHOWN = 5

@@ -26,7 +26,7 @@ from ..contracts.estimates import Estimate, Key
 from ..engine.ending import Ending, Look
 from ..engine.observations import with_parts
 from ..scoring.score import Scores
-from .betting import STEPS, Bounds, Mean, bounds_by, evidence_on
+from ..statistics.betting import STEPS, Bounds, Mean, bounds_by, evidence_on
 from .checks import Check, State, check_estimate, worst
 from .courses import Course, course_of, ensure_means
 from .policy import SHARES, Policy, Rule

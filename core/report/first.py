@@ -8,11 +8,12 @@ from ..answer import DEFINITIONS, Answer, Row
 from ..answer.corrected import HEAD as CORRECTED
 from ..answer.corrected import corrected_cell, is_corrected
 from ..answer.records import EQUAL
+from ..contracts.words import UNDEFINED
 from .fields import Scale, scale_of
 from .grid import Cell, Column, Grid, Plot, sort_key
 from .markdown import escape, table
 
-HEADS = ("What was measured", "For", "Value", "Interval", CORRECTED, "Unbiased", "Verdict")
+HEADS = ("What was measured", "For", "Value", "Interval", CORRECTED, "Unbiased", "n", "Verdict")
 PLOT = "Plot"
 LEGEND = (
     "The dot is the value, the bar its interval, the vertical line {line}. A full dot is significant after correction."
@@ -43,6 +44,7 @@ def _kept(answer: Answer) -> frozenset[str]:
     empty |= set() if is_corrected([row.estimate for row in answer.rows]) else {CORRECTED}
     empty |= {"Unbiased"} if all(row.number.neutral is None for row in answer.rows) else set()
     empty |= {"Unbiased"} if any(row.number.reference == EQUAL for row in answer.rows) else set()
+    empty |= {"n"} if not any(row.number.n for row in answer.rows) else set()
     # A bare number says more than a mark on a scale of nothing.
     empty |= {PLOT} if all(row.number.low is None and row.number.neutral is None for row in answer.rows) else set()
     return frozenset((*HEADS, PLOT)) - empty
@@ -60,6 +62,7 @@ def _texts(row: Row) -> dict[str, str]:
                 number.spread,
                 corrected_cell(row.estimate),
                 number.expected,
+                f"{number.n:,}" if number.n else UNDEFINED,
                 row.verdict,
             ),
             strict=True,
@@ -95,6 +98,8 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield from (f"**{escape(answer.question)}**{f' Asked of {escape(answer.model)}.' if answer.model else ''}", "")
     if answer.preliminary:
         yield from (escape(answer.preliminary), "")
+    for sentence in answer.first:
+        yield from (escape(sentence), "")
     for reply in answer.replies:
         asks = f"{escape(reply.asks)} " if reply.asks != answer.question else ""
         yield from (f"{asks}**{escape(reply.verdict)}.** {escape(reply.sentence)}", "")

@@ -14,7 +14,8 @@ from ..catalogue.study import Catalogue
 from ..contracts import Chart
 from ..contracts.errors import DataError
 from ..engine.manifest import Manifest, in_words, read_manifest
-from ..scoring.score import Scores, estimates_frame, measure_frame
+from ..scoring.estimates_frame import estimates_frame
+from ..scoring.score import Scores, measure_frame
 from .notebook import run_html
 from .observed import OBSERVATIONS, read_observations
 from .result import Result

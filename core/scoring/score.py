@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,11 +17,10 @@ from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
-from ..contracts.corrected import PREFIX, Correction, correction_of, plain_facts
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
-from ..contracts.words import counted, explained
+from ..contracts.words import counted
 from ..design import Roles
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import (
@@ -38,12 +36,14 @@ from ..engine.manifest import (
 from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack, with_parts
 from ..engine.reading import READERS
 from ..engine.spilled import Frames
+from ..fitness import StageFitness
 from ..statistics.estimates import judge
 from ..store import RunProof, RunRow, Store, finish_proof, get_run
 from ..store.names import run_name
 from ..store.repair import damage_words
 from ..store.urls import option_words
 from .draws import one_draw
+from .fitness import Looked, fitness_of, look_into
 from .fixed import with_fixed
 from .reasoning import Reasoned
 from .whole_study import WholeStudy, whole_study
@@ -91,6 +91,10 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The reasoning in the subject's answers; only where runs are compared."""
     local: Study | None = None
     """The study with the paths of this machine."""
+    looked: Looked = {}
+    """By stage, answers whose texts were looked at for `fitness`."""
+    by_likelihood: str = ""
+    """The assignment that has the study ask by likelihood; empty: it cannot, or did so."""
     find_whole: Callable[[], WholeStudy | None] | None = None
     """Return the whole study of a run of a part; None if nothing was measured."""
 
@@ -139,6 +143,11 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     def whole(self) -> WholeStudy | None:
         """Return the whole study, at its first use; None where the run is of all of it, or nothing was measured."""
         return self.find_whole() if self.find_whole is not None else None
+
+    @cached_property
+    def fitness(self) -> tuple[StageFitness, ...]:
+        """Return whether the models could do the task of each stage, recomputed from the answers."""
+        return fitness_of(self.stages, self.frames, self.looked, self.manifest.design)
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
@@ -260,8 +269,10 @@ def opened(
     left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
     manifest = msgspec.structs.replace(manifest, repeats=counts, readers=dict(READERS), head=proof.head)
-    flaws: dict[str, Any] = {"damage": damage_words(store, run.id), "unproved": proof.problem, "left_out": left_out}
-    return Scores(run, manifest, stages, observations, {}, (), {}, (), **flaws), instrument
+    damage = damage_words(store, run.id)
+    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out)
+    scores = msgspec.structs.replace(scores, looked=look_into(store, run, stages, observations))
+    return msgspec.structs.replace(scores, unproved=proof.problem), instrument
 
 
 def _recorded(scores: Scores, instrument: Instrument) -> bool:
@@ -400,6 +411,7 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
         metrics=instrument.metrics,
         options=every,
         rereads=instrument.options.rereads,
+        by_likelihood=instrument.by_likelihood,
     )
     return msgspec.structs.replace(measured, find_whole=partial(whole_study, catalogue, measured))
 
@@ -451,36 +463,3 @@ def described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:
         return estimate
     told = {name: getattr(estimate, name) or getattr(words, name) for name in Measure.__struct_fields__}
     return estimate.replace(**told)
-
-
-def estimates_frame(estimates: Sequence[Estimate]) -> pl.DataFrame:
-    """Return estimates as a tidy frame: a column per group factor, then the fields of `Estimate`.
-
-    `missing` becomes a column `missing_STATUS` per status that occurs; without an interval there is no `level`.
-    """
-    factors = list(dict.fromkeys(name for estimate in estimates for name in estimate.group))
-    statuses = list(dict.fromkeys(status for estimate in estimates for status in estimate.missing.counts))
-    corrected = any(correction_of(estimate) is not None for estimate in estimates)
-    rows = [
-        _estimate_row(estimate, factors, statuses) | (_corrected_row(estimate) if corrected else {})
-        for estimate in estimates
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None, orient="row")
-
-
-def _corrected_row(estimate: Estimate) -> dict[str, Any]:
-    """Return the columns of a correction: `corrected`, `corrected_low`, `corrected_high`, `corrected_method` ..."""
-    found = msgspec.structs.asdict(correction_of(estimate) or Correction(level=estimate.interval.level))
-    return {PREFIX if name == "value" else f"{PREFIX}_{name}": value for name, value in found.items()}
-
-
-def _estimate_row(estimate: Estimate, factors: list[str], statuses: list[str]) -> dict[str, Any]:
-    fields = estimate.flat()
-    group, missing = fields.pop("group"), fields.pop("missing")
-    row = {"metric": fields.pop("metric")} | {name: group.get(name) for name in factors}
-    if estimate.low is None and estimate.high is None:
-        fields["level"] = None
-    fields["note"] = explained(estimate)
-    fields["caveats"] = ", ".join(fields["caveats"])
-    fields["facts"] = json.dumps(plain_facts(estimate))
-    return row | fields | {f"missing_{status}": missing.get(status, 0) for status in statuses}

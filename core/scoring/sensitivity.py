@@ -18,8 +18,9 @@ from ..contracts.estimates import Estimate, with_neutral
 from ..contracts.options import build_options
 from ..contracts.words import BASIS, TWICE
 from ..statistics.smallest_effect import PLANNED, SmallestEffectOptions, smallest_effects_of
+from .estimates_frame import estimates_frame
 from .planned_units import ComparedUnits, PlannedDesign, compared_units, planned_design
-from .score import ALPHA, Scores, estimates_frame
+from .score import ALPHA, Scores
 from .sensitivity_words import heading, in_lines
 
 FEWEST_RESAMPLES = 99

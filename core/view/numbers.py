@@ -9,7 +9,8 @@ import polars as pl
 
 from ..contracts.estimates import COLUMNS
 from ..engine.manifest import in_words, remeasured_in
-from ..scoring.score import estimates_frame, score
+from ..scoring.estimates_frame import estimates_frame
+from ..scoring.score import score
 from ..store import RunRow
 from .room import Room
 

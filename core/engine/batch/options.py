@@ -19,6 +19,8 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to wait until the batches have ended; otherwise the run is left once all are handed in."""
     sentinel: Annotated[int, msgspec.Meta(ge=0)] = SENTINELS
     """Requests of a stage that are asked by calls of their own, too, and compared."""
+    only: bool = False
+    """Whether nothing is asked by single calls before the batches to see whether the model can do the task."""
     items: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Requests per batch at most; None: as many as the provider takes."""
     poll_seconds: float = POLL_SECONDS

@@ -174,7 +174,7 @@ def test_number_has_unit_interval_and_what_is_unbiased():
     reply = replied(estimate(9.0, 6.0, 12.0, Verdict.ABOVE), above="the first is chosen more often")
     assert reply.sentence == (
         "For what was asked, the first is chosen more often: 9.0 percentage points (95 % interval 6.0 to 12.0; "
-        "unbiased: 0)."
+        "unbiased: 0; n = 90)."
     )
 
 

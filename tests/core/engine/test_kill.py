@@ -13,7 +13,8 @@ import time
 import pytest
 from children import CountingApi, counting_catalogue, key_of
 
-from prejudge.core.scoring.score import estimates_frame, score
+from prejudge.core.scoring.estimates_frame import estimates_frame
+from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, read_trials
 from prejudge.core.store.checks import Checks
 

@@ -6,12 +6,12 @@ import msgspec
 import polars as pl
 import pytest
 
-from prejudge.core.contracts import Trial, Unreadable
+from prejudge.core.contracts import Stage, Trial, Unreadable
 from prejudge.core.contracts.canonical import encode_response
 from prejudge.core.contracts.records import Classification, Drawing, Generate, Generation, Message, Text
 from prejudge.core.engine import reading
+from prejudge.core.engine.fitness import FitnessGuard
 from prejudge.core.engine.reading import as_read, outcomes_of, read_part, read_status
-from prejudge.core.engine.stopping import UNREADABLE, FailureDetector
 
 SORRY = "I'm sorry, but I can't assist with that."
 
@@ -72,14 +72,25 @@ def test_outcomes_are_those_of_the_answer_as_read():
     assert outcomes_of(Stage(), {}, Generation(text=SORRY)) == {"refused"}
 
 
+class Labels(Stage):
+    """A stage that reads (a) or (b)."""
+
+    operation = Generate
+    factors = ("group",)
+    outcomes = ("label",)
+
+    def trials(self, earlier):
+        return iter(())
+
+    def read(self, factors, response):
+        return {"label": response.text} if response.text in ("(a)", "(b)") else Unreadable("other words")
+
+
 def test_answers_in_the_reasoning_field_are_named_where_none_can_be_read():
-    detector = FailureDetector(lambda factors, response: Unreadable("empty") if not response.text else {})
+    guard, stopped = FitnessGuard(Labels()), None
     lost = Generation(text="", reasoning="The answer is (b)", finish_reason="stop")
-    stopped = None
-    for number in range(UNREADABLE):
+    for number in range(50):
         request = Generate(messages=(Message("user", (Text(f"{number}"),)),))
-        key = number.to_bytes(2, "big")
-        detector.expect({key: Trial(f"{number}", {"group": number % 2}, request)})
-        stopped = detector.answered(key, request, lost)
-    assert stopped is not None and stopped.code == "run.all-unreadable"
-    assert "(b)" in str(stopped) and "--reasoning-parser" in str(stopped)
+        stopped = stopped or guard.see(Trial(f"{number}", {"group": number % 2}, request), request, lost)
+    assert stopped is not None and stopped.code == "run.unfit"
+    assert "(b)" in str(stopped) and "--reasoning-parser" in str(stopped) and "max_tokens" not in str(stopped)

@@ -14,7 +14,8 @@ from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.commits import Commits
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.scoring.score import estimates_frame, score
+from prejudge.core.scoring.estimates_frame import estimates_frame
+from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, read_trials, statistics
 from prejudge.testing import raises_code
 

@@ -62,8 +62,8 @@ CASES = {
         "mean",
         lambda request, seen: Generation(text=""),
         6,
-        State.NOTHING,
-        ["None of the answers", "6 of 6 answers (100.0 %): 6 unreadable", MENDS["unreadable"], "(empty: there is no"],
+        State.UNFIT,
+        ["100 % of 6 answers could not be read; most have no text", "(empty: there is no"],
     ),
     "every answer is refused": (
         "mean",
@@ -75,12 +75,24 @@ CASES = {
     "one group is unreadable": (
         "mean",
         odd_is_empty,
-        6,
+        20,
         State.GIVEN,
-        ["3 of 6 answers (50.0 %): 3 unreadable; of parity odd, 3 of 3", MENDS["unreadable"]],
+        ["10 of 20 answers (50.0 %): 10 unreadable; of parity odd, 10 of 10", MENDS["unreadable"]],
     ),
-    "nothing is declared": ("undeclared", None, 6, State.GIVEN, ["My raw score is 3.000 (no interval; unbiased: 0)."]),
-    "a single trial": ("mean", None, 1, State.GIVEN, ["nothing; the one answer could be used."]),
+    "nothing is declared": (
+        "undeclared",
+        None,
+        8,
+        State.GIVEN,
+        ["3.000 (no interval; unbiased: 0; n = 8)."],
+    ),
+    "a single trial": (
+        "mean",
+        None,
+        1,
+        State.OPEN,
+        ["the one answer could be used.", "has 1 distinct prompt here"],
+    ),
 }
 
 

@@ -42,7 +42,7 @@ def provider(monkeypatch):
 def run(catalogue, store):
     def run(n=6, name=None, wait=True):
         study = catalogue.study("count", {"subject": "fake"}, {"n": n})
-        batch = BatchOptions(poll_seconds=0.001, sentinel=0, wait=wait)
+        batch = BatchOptions(poll_seconds=0.001, sentinel=0, wait=wait, only=True)
         return asyncio.run(execute(catalogue, study, store, RunOptions(name=name, batch=batch)))
 
     return run

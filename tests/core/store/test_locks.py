@@ -73,7 +73,7 @@ def other(tmp_path, catalogue, monkeypatch):
         asyncio.run(execute(catalogue, study, opened, RunOptions(name="failing")))
         FakeModel.script = None
         monkeypatch.setattr(FakeModel, "batch_api", Provider(), raising=False)
-        options = RunOptions(name="batched", batch=BatchOptions(poll_seconds=0.001, sentinel=0))
+        options = RunOptions(name="batched", batch=BatchOptions(poll_seconds=0.001, sentinel=0, only=True))
         asyncio.run(execute(catalogue, study, opened, options))
         yield opened
 

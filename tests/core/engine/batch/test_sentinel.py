@@ -24,7 +24,7 @@ from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import get_run
 from prejudge.core.store.checks import Checks
 
-OPTIONS = BatchOptions(poll_seconds=0.001, sentinel=20)
+OPTIONS = BatchOptions(poll_seconds=0.001, sentinel=20, only=True)
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from prejudge.core.contracts.errors import (
     PermanentError,
     RateLimitError,
     TransientError,
+    UnfitError,
 )
 from prejudge.core.contracts.records import Generation, Usage
 from prejudge.core.engine.batch import manager
@@ -28,13 +29,15 @@ from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.manifest import Manifest, manifest_of
 from prejudge.core.engine.retry import RetryPolicy
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.scoring.score import estimates_frame, score
+from prejudge.core.scoring.estimates_frame import estimates_frame
+from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, get_run, list_runs, read_failures, read_trials
 from prejudge.core.store.batches import Batches
 from prejudge.core.store.checks import Checks
+from prejudge.testing import raises_code
 
 EVERY_STORE = True
-QUICK = BatchOptions(poll_seconds=0.001, sentinel=0)
+QUICK = BatchOptions(poll_seconds=0.001, sentinel=0, only=True)
 
 
 @pytest.fixture(autouse=True)
@@ -526,3 +529,23 @@ def test_model_without_batches_is_refused_before_anything_is_asked(catalogue, st
 def test_counts_of_the_options_are_known():
     assert CountOptions().n == 10 and msgspec.json.decode(msgspec.json.encode(QUICK), type=BatchOptions) == QUICK
     assert Manifest.__struct_fields__.index("batch")
+
+
+FIRST_CALLS = BatchOptions(poll_seconds=0.001, sentinel=0)
+
+
+def test_first_trials_are_single_calls_and_none_is_asked_twice(run, store, provider):
+    run(batch=FIRST_CALLS, n=200)
+    single = FakeModel.made[-1].asked
+    assert 10 <= len(single) <= 50 and len(provider.paid) == 200 - len(single)
+    assert (counts(store)["asked"], counts(store)["cached"]) == (200, 0)
+
+
+def test_unfit_model_stops_before_anything_is_handed_in(run, provider):
+    FakeModel.script = lambda request, seen: Generation(text="")
+    try:
+        with raises_code(UnfitError, "run.unfit"):
+            run(batch=FIRST_CALLS, n=200)
+    finally:
+        FakeModel.script = None
+    assert not provider.batches and len(FakeModel.made[-1].asked) <= 20

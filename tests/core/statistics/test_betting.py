@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import pytest
 
-from prejudge.core.gate.betting import CAUTION, MOST_BET, Mean, bounds_of, evidence_of
+from prejudge.core.statistics.betting import CAUTION, MOST_BET, Mean, bounds_of, evidence_of
 
 from ...benchmark_scripts import benchmark_script
 

@@ -1,0 +1,36 @@
+"""Fitness: whether a model can do the task of a stage at all, judged from its answers before any number is.
+
+Pure functions of answers. A refusal is an answer: a model that declines understood the question. The engine asks the
+first trials of a stage and stops where `Watch` says so; a scoring works out the same from stored answers.
+"""
+
+from __future__ import annotations
+
+from .answers import FitAnswer, is_cut, is_echo, look_at, mass_of
+from .profile import FEW_VALUES, FEWEST_UNITS, Profile, StageFitness, difference_in_refusals, entropy, profile_of
+from .watch import ENOUGH, FIRST, LEVEL, Verdict, Watch
+from .words import MISPLACED, remedies, unfit_words, unvaried_words
+
+__all__ = [
+    "ENOUGH",
+    "FEWEST_UNITS",
+    "FEW_VALUES",
+    "FIRST",
+    "LEVEL",
+    "MISPLACED",
+    "FitAnswer",
+    "Profile",
+    "StageFitness",
+    "Verdict",
+    "Watch",
+    "difference_in_refusals",
+    "entropy",
+    "is_cut",
+    "is_echo",
+    "look_at",
+    "mass_of",
+    "profile_of",
+    "remedies",
+    "unfit_words",
+    "unvaried_words",
+]
