@@ -269,10 +269,9 @@ def opened(
     left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
     manifest = msgspec.structs.replace(manifest, repeats=counts, readers=dict(READERS), head=proof.head)
-    damage = damage_words(store, run.id)
-    scores = Scores(run, manifest, stages, observations, {}, (), {}, (), damage=damage, left_out=left_out)
-    scores = msgspec.structs.replace(scores, looked=look_into(store, run, stages, observations))
-    return msgspec.structs.replace(scores, unproved=proof.problem), instrument
+    flaws: dict[str, Any] = {"damage": damage_words(store, run.id), "unproved": proof.problem, "left_out": left_out}
+    looked = look_into(store, run, stages, observations)
+    return Scores(run, manifest, stages, observations, {}, (), {}, (), looked=looked, **flaws), instrument
 
 
 def _recorded(scores: Scores, instrument: Instrument) -> bool:

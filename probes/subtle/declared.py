@@ -14,7 +14,7 @@ from .terms import POLARITIES
 COLUMNS = ("item", "direction", "domain", "pronoun", "given", "template", "term", "context", *POLARITIES)
 PARTS = (
     *(By("domain"), By("pronoun"), Group("given"), Sampled("template"), Sampled("term")),
-    *map(Sampled, POLARITIES),
+    *(Sampled("positive"), Sampled("negative"), Sampled("neutral")),
 )
 Ordered = Sequence[tuple[Item, tuple[Order | None, ...]]]
 
