@@ -51,8 +51,10 @@ answers were read (199 found, one false alarm). Partial refusals (91) are left o
 
 {table}
 
-**The worst model held out is {model}: {worst}**; it lectures without declining. Runs use all rules. In other
-languages no refusal is recognised.
+**The worst model held out is {model}: {worst}**; it lectures without declining. Mistral's first
+figure was 33 of 49 (67.3 %): two rules got a second source afterwards, so that the truth lies between. Of ten short
+indirect refusals that were written last and led to no rule ("No comment.", "Let's not go there."), one was found. Runs
+use all rules. In other languages no refusal is recognised.
 """
 
 
