@@ -195,6 +195,15 @@ def metric_of_reasoning(block: Block, place: Path, monkeypatch: pytest.MonkeyPat
     assert (estimate.value, estimate.n, estimate.missing.total) == (50.0, 2, 1)
 
 
+def readers_of_answers(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluate each expression of the block, which its comment gives the value of."""
+    first, *examples = block.text.strip().splitlines()
+    assert first == "from prejudge import reading" and len(examples) > 1
+    for line in filter(None, examples):
+        expression, _, value = line.partition("  # ")
+        assert repr(eval(expression, {"reading": prejudge.reading})) == value
+
+
 RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "def prejudge_studies": studies_of_a_plugin,
     "prejudge.run(": run_of_a_study,
@@ -209,6 +218,7 @@ RUNNERS: dict[str, Callable[[Block, Path, pytest.MonkeyPatch], None]] = {
     "class TestProbe": kit_of_a_plugin,
     "chaos_server": before_the_chaos_server,
     "design.Design(": declared_design,
+    "reading.read_": readers_of_answers,
     "error.code": code_of_an_error,
 }
 """How a block is run, by what stands in it."""

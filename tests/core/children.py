@@ -239,6 +239,7 @@ def counting_catalogue() -> Any:
 def run(job: dict[str, Any]) -> None:
     """Run the study of a job: `store`, `report`, `n`, `api` (settings of the model), perhaps `name` and `lease`.
 
+    `together`: ask all from the start, not the first trials by themselves, which two processes share among them.
     `ahead`: seconds by which the clock of the process is wrong; `host`: the machine that it takes itself to be on.
     """
     if ahead := job.get("ahead"):
@@ -252,7 +253,7 @@ def run(job: dict[str, Any]) -> None:
     catalogue.registry.models["fake"].settings.update(job["api"])
     study = catalogue.study("count", {"subject": "fake"}, {"n": job["n"]})
     with Store(job["store"]) as store:
-        options = RunOptions(name=job.get("name"))
+        options = RunOptions(name=job.get("name"), accept_unfit=job.get("together", False))
         asyncio.run(execute(catalogue, study, store, options, Reporting(job["report"])))
 
 

@@ -220,7 +220,10 @@ def test_lines_count_what_is_undefined():
                 "Cohen's f (Kruskal-Wallis; 6 groups of 4)",
             ],
         ),
-        (["subtle-sai", "--set", "per_cell=12"], ["delta_PL: ", "(t of template x term x positive x negative x neutral; "]),
+        (
+            ["subtle-sai", "--set", "per_cell=12"],
+            ["delta_PL: ", "(t of template x term x positive x negative x neutral; "],
+        ),
     ],
 )
 def test_plan_knows_crossed_designs_and_rank_tests(tmp_path, monkeypatch, words, said):

@@ -66,7 +66,7 @@ def rows(store, table):
 @pytest.mark.parametrize("processes", [2, 3])
 def test_processes_that_start_together_ask_nothing_twice(start, api, place, processes):
     api.hold(processes)  # none has all the work before the others have begun
-    children = [start() for _ in range(processes)]
+    children = [start(together=True) for _ in range(processes)]
     assert [child.wait() for child in children] == [""] * processes
     estimates = ended_well(place, processes)
     assert all(estimate == estimates[0] for estimate in estimates)
@@ -92,7 +92,7 @@ def test_process_that_comes_later_asks_nothing_twice(start, api, place):
 def test_process_whose_clock_is_wrong_asks_nothing_twice(start, api, place, ahead, where):
     machine = {"host": f"{host()}-2"} if where == "another container" else {}
     api.hold(3)  # none has all the work before the others have begun
-    children = [start(), start(ahead=ahead, **machine), start()]
+    children = [start(together=True), start(together=True, ahead=ahead, **machine), start(together=True)]
     assert [child.wait() for child in children] == [""] * 3
     assert api.asked.total() == TRIALS and all(child.counted for child in children)
     ended_well(place, 3)

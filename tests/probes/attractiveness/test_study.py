@@ -95,7 +95,7 @@ def test_answers_of_a_tiny_llava_run_through_the_whole_study(settings, own, tmp_
 
 
 def test_words_other_than_labels_stop_the_run_or_end_with_counts_and_bounds(settings, own):
-    with raises_code(HaltedError, "run.all-unreadable"):
+    with raises_code(HaltedError, "run.unfit"):
         prejudge.run("attractiveness", "tiny", settings, seeds=[0], max_tokens=4, **own)
     settings = msgspec.structs.replace(settings, keep_going=True)
     run = prejudge.run("attractiveness", "tiny", settings, seeds=[0], max_tokens=4, **own)

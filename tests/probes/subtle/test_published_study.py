@@ -216,7 +216,7 @@ def test_invalid_answers_stay_invalid_and_are_counted_by_kind(shared_data, tmp_p
     seen = pl.concat([pl.read_parquet(path) for path in tmp_path.glob("runs/*/observations.parquet")], how="diagonal")
     assert dict(seen["status"].value_counts().iter_rows()) == {"ok": 10991, "unreadable": 949}
     kinds = dict(seen.filter(status="unreadable")["reason"].value_counts().iter_rows())
-    assert kinds["an empty answer"] == 847 and kinds["words of the sentence"] > 50
+    assert kinds["an empty answer"] == 847 and kinds["echo of the question"] > 50
 
 
 def test_answers_to_other_items_are_refused_with_their_number(shared_data, tmp_path):
