@@ -87,6 +87,7 @@ FURTHER: dict[str, list[Part | str]] = {
         Part("core.design.stage"),
         Part("core.design.wording", "Wording Worded"),
         Part("core.design.record", "Roles Declared Facet Incidence"),
+        Part("core.design.planting", "Planting Preference"),
     ],
     "`prejudge.reading`": [
         "`from prejudge import reading`. [Reading answers](../reading.md) explains the readers.",
