@@ -1,4 +1,4 @@
-"""The shipped causal checkpoints, on the texts of the paper, which they were trained on: the joint score finds the lean."""
+"""The shipped causal checkpoints, on the texts of the paper, which they learned: the joint score finds the lean."""
 
 from __future__ import annotations
 
