@@ -41,7 +41,7 @@ def whole_study(catalogue: Catalogue, scores: Scores) -> WholeStudy | None:
     study = catalogue.whole(scores.made)
     # A catalogue of its own: the one at hand keeps the instrument that the run is scored with.
     fresh = catalogue if study == scores.made else Catalogue(catalogue.registry, catalogue.plugins)
-    stages = tuple(fresh.instrument(study).stages())
+    stages = tuple(fresh.instrument(study, scores.manifest.design).stages())
     first = scores.stages[0].name
     planned = {name: record.planned for name, record in scores.manifest.stages.items()}
     questions = _counted(stages[0])

@@ -241,6 +241,8 @@ CASES = {
             {"masks": str(files("prejudge.probes.indicasa") / "data" / "completions.csv")},
         ),
         ignores=frozenset({"top_p"}),
+        # What is planted by cells needs the table of a study: tests/adapters/simulated judges it.
+        unjudged=frozenset({"planted_by", "preferences"}),
         same=({"failure_rate": 0.5}, {"latency_seconds": 0.001}, {"concurrency": 9}, {"batch_items": 3}),
     ),
     "lexicon": Case(

@@ -111,7 +111,9 @@ def test_images_fill_several_batches_below_the_limit(provider, faces, quick, mon
     assert desk.most_bytes - 2_000_000 < api.limits.bytes <= desk.most_bytes
     limit(monkeypatch, api, MOST)
     desk.most_bytes = MOST + 100
-    batched = prejudge.run(STUDY, "theirs", settings("batched", batch=True, sentinel=3), data=str(faces), **SMALL)
+    batched = prejudge.run(
+        STUDY, "theirs", settings("batched", batch=True, batch_only=True, sentinel=3), data=str(faces), **SMALL
+    )
     trials = batched.observations.height
     lines = [line for batch in desk.batches.values() for line in batch.lines]
     assert len(lines) == len(desk.paid) == trials and set(desk.paid.values()) == {1}
@@ -130,5 +132,7 @@ def test_image_that_no_batch_can_hold_is_named_before_anything_is_paid(provider,
     desk, api, settings = provider
     limit(monkeypatch, api, 2_000)
     with raises_code(HaltedError, "batch.large", "2,000"):
-        prejudge.run(STUDY, "theirs", settings("large", batch=True, sentinel=0), data=str(faces), **SMALL)
+        prejudge.run(
+            STUDY, "theirs", settings("large", batch=True, batch_only=True, sentinel=0), data=str(faces), **SMALL
+        )
     assert not desk.paid and not desk.sizes

@@ -116,7 +116,7 @@ def sound(place):
 
 def test_batch_run_is_bit_equal_with_a_run_by_single_calls(place, server, single):
     desk = OpenAIBatches(server)
-    code, said = prejudge(place, "run", *STUDY, "--batch")
+    code, said = prejudge(place, "run", *STUDY, "--batch", "--batch-only")
     assert code == 0, said
     asked = [seen for seen in server.seen if seen.path == "/chat/completions"]
     assert len(asked) == 20 and set(desk.paid.values()) == {1} and len(desk.paid) == 60
@@ -153,7 +153,7 @@ def test_kill_at_a_step_is_taken_up_and_pays_nothing_twice(place, server, single
 
     server.play(Behaviour("kill", "", kill), first=number, where=is_step)
     desk = OpenAIBatches(server)
-    running.append(Command(place, "run", *STUDY, "--batch", "--sentinel", "0"))
+    running.append(Command(place, "run", *STUDY, "--batch", "--batch-only", "--sentinel", "0"))
     code, said = running[0].end()
     assert code == -signal.SIGKILL, said
     code, said = prejudge(place, "resume", "--progress", "none")
@@ -173,7 +173,7 @@ def test_500_after_the_batch_was_taken_is_no_second_batch(place, server):
     )
     desk = OpenAIBatches(server)
     desk_first.append(desk)
-    code, said = prejudge(place, "run", *STUDY, "--batch", "--sentinel", "0")
+    code, said = prejudge(place, "run", *STUDY, "--batch", "--batch-only", "--sentinel", "0")
     assert code == 0, said
     assert len(desk.batches) == 1 and set(desk.paid.values()) == {1}
 
@@ -193,7 +193,7 @@ def test_odd_ends_and_items_give_the_same_estimates(place, server, single):
         ]
 
     desk.fate = fate
-    code, said = prejudge(place, "run", *STUDY, "--batch", "--sentinel", "0", "--batch-items", "40")
+    code, said = prejudge(place, "run", *STUDY, "--batch", "--batch-only", "--sentinel", "0", "--batch-items", "40")
     assert code == 0, said
     assert len(failing) == 3 and set(desk.paid.values()) == {1}
     assert estimates(place).equals(single(place))
@@ -203,7 +203,10 @@ def test_odd_ends_and_items_give_the_same_estimates(place, server, single):
 def test_two_processes_at_once_hand_nothing_in_twice(place, server):
     desk = OpenAIBatches(server)
     desk.polls = 5
-    both = [Command(place, "run", *STUDY, "--batch", "--sentinel", "0", "--runs", f"runs{n}") for n in range(2)]
+    both = [
+        Command(place, "run", *STUDY, "--batch", "--batch-only", "--sentinel", "0", "--runs", f"runs{n}")
+        for n in range(2)
+    ]
     for one in both:
         code, said = one.end()
         assert code == 0, said
@@ -215,7 +218,7 @@ def test_two_processes_at_once_hand_nothing_in_twice(place, server):
 def test_command_can_be_left_listed_cancelled_and_resumed(place, server, single):
     desk = OpenAIBatches(server)
     desk.polls = 99
-    code, said = prejudge(place, "run", *STUDY, "--batch", "--no-wait", "--sentinel", "0")
+    code, said = prejudge(place, "run", *STUDY, "--batch", "--batch-only", "--no-wait", "--sentinel", "0")
     assert code == 4 and "batch_0" in said
     name = name_in(said)
     listed = subprocess.run(
@@ -234,7 +237,7 @@ def test_command_can_be_left_listed_cancelled_and_resumed(place, server, single)
 
 def test_cost_is_that_of_batches_and_budgets_hold_before(place, server):
     desk = OpenAIBatches(server)
-    code, said = prejudge(place, "run", *STUDY, "--batch", "--sentinel", "0", "--max-requests", "30")
+    code, said = prejudge(place, "run", *STUDY, "--batch", "--batch-only", "--sentinel", "0", "--max-requests", "30")
     assert code == 3 and sum(len(batch.lines) for batch in desk.batches.values()) == 30
     with Store(place / "prejudge.db", writable=False) as store:
         record = get_run(store, "latest").manifest
@@ -245,7 +248,7 @@ def test_cost_is_that_of_batches_and_budgets_hold_before(place, server):
 @pytest.mark.parametrize("budget", [("--max-requests", "30"), ("--max-cost", "0.002")])
 def test_budget_has_room_for_the_sample_that_is_asked_first(place, server, budget):
     desk = OpenAIBatches(server)
-    code, said = prejudge(place, "run", *STUDY, "--batch", *budget)
+    code, said = prejudge(place, "run", *STUDY, "--batch", "--batch-only", *budget)
     single = sum(seen.path == "/chat/completions" for seen in server.seen)
     batched = sum(len(batch.lines) for batch in desk.batches.values())
     assert code == 3 and 0 < single <= min(20, batched), said
