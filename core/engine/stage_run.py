@@ -19,6 +19,7 @@ from ..contracts.errors import ReplayMissError
 from ..contracts.probe import count_trials
 from ..contracts.records import AnyRequest
 from ..store import Store
+from ..store.batches import Batches
 from ..store.bulk import batched
 from .asking import Settle
 from .batch.options import BatchOptions, BatchRecord
@@ -179,6 +180,11 @@ class StageRun:
         if batch is not None and batch.only:
             return
         trials = first_trials(self._stage, earlier, planned)
+        if batch is not None:
+            # A run that was interrupted may have them in a batch, whose answers are fetched.
+            keys = [scheduler.key(trial.request).key for trial in trials]
+            held = await self._ledger.do(Batches(self._ledger.store).holding, keys)
+            trials = [trial for trial, key in zip(trials, keys, strict=True) if key not in held]
         scheduler.first = await ask_first(self._source(scheduler, scheduler.settle), trials, self._guard)
 
     def _source(self, scheduler: Scheduler, settle: Settle) -> Source:

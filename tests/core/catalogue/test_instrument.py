@@ -44,7 +44,7 @@ def test_inference_over_what_is_not_sampled_is_refused():
 
 def test_all_that_is_sampled_is_the_default():
     (_, options) = instrument().metrics["subtle"]
-    assert options.ways == ("template", "term", "positive", "neutral")
+    assert options.ways == ("template", "term", "positive", "negative", "neutral")
 
 
 def cycle(count):
