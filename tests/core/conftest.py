@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -130,9 +131,10 @@ def catalogue() -> Iterator[Any]:
 def run_study(catalogue: Any, store: Store) -> Any:
     """Return a function that runs the study `count` and gives the run's name and the model that was asked."""
 
-    def run(model: str = "fake", mode: Any = "use", name: str | None = None, **options: Any) -> tuple[str, Any]:
+    def run(model: str = "fake", told: RunOptions = RunOptions(), **options: Any) -> tuple[str, Any]:  # noqa: B008
+        how = {key: options.pop(key) for key in ("mode", "name") if key in options}
         study = catalogue.study("count", {"subject": model}, options)
-        done = asyncio.run(execute(catalogue, study, store, RunOptions(mode=mode, name=name)))
+        done = asyncio.run(execute(catalogue, study, store, msgspec.structs.replace(told, **how)))
         return done, fakes.FakeModel.made[-1]
 
     return run

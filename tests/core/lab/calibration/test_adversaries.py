@@ -41,9 +41,9 @@ def test_each_facet_part_and_pair_is_preferred_and_two_pairs_do_not_add_up() -> 
     assert all(one.by_context and not one.shared for given in found.values() for one in given)
 
 
-def test_a_study_without_a_design_has_none_and_a_declared_one_has_all() -> None:
+def test_a_study_whose_file_is_not_there_has_none_and_a_declared_one_has_all() -> None:
     catalogue = Catalogue.load()
-    none = expanded(load_gallery(catalogue, "subtle-sai"), catalogue, "subtle-sai", {})
+    none = expanded(load_gallery(catalogue, "crows-pairs"), catalogue, "crows-pairs", {})
     assert not any(map(is_preferring, none)) and "prefers" not in none
     pairs = expanded(load_gallery(catalogue, "bistereo-pairs"), catalogue, "bistereo-pairs", {})
     sampled = {name.partition(":")[2] for name in pairs if is_preferring(name) and " " not in name}
