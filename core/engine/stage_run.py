@@ -183,8 +183,8 @@ class StageRun:
         if batch is not None:
             # A run that was interrupted may have them in a batch, whose answers are fetched.
             keys = [scheduler.key(trial.request).key for trial in trials]
-            held = await self._ledger.do(Batches(self._ledger.store).holding, keys)
-            trials = [trial for trial, key in zip(trials, keys, strict=True) if key not in held]
+            batches = await self._ledger.do(Batches(self._ledger.store).holding, keys)
+            trials = [trial for trial, key in zip(trials, keys, strict=True) if key not in batches]
         scheduler.first = await ask_first(self._source(scheduler, scheduler.settle), trials, self._guard)
 
     def _source(self, scheduler: Scheduler, settle: Settle) -> Source:
