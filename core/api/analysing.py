@@ -75,9 +75,9 @@ def variance(*names: str, settings: Settings | None = None, **options: Any) -> V
 
     Example:
         >>> import prejudge
-        >>> run = prejudge.run("bistereo-pairs", "simulated-biased", per_cell=4, axes=["height"])
+        >>> run = prejudge.run("bistereo-pairs", "simulated-biased", per_cell=24, axes=["height"])
         >>> prejudge.variance(run.name, facets=["template", "attribute"]).estimates["component"].to_list()
-        ['side', 'template', 'attribute (in side)', 'side x template', 'residual']
+        ['side', 'template', 'attribute (in side)', 'side x template', 'template x attribute', 'residual']
     """
     settings, choice = settings or Settings(), build_options("variance", VarianceOptions, options)
     catalogue = Catalogue.load(settings.registry)

@@ -16,18 +16,16 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import msgspec
 
 from .abilities import OPERATIONS, Abilities, Need, methods_of, need_of
 from .batch import BatchApi
+from .cells import Cells
 from .errors import ModelError, PermanentError, UnsupportedOperationError
 from .model_files import ModelFiles, Recognised
 from .records import AnyRequest, AnyResponse, Image, Request, Scalar, prompt_of
-
-if TYPE_CHECKING:
-    from .cells import Cells
 
 Q = TypeVar("Q")
 R = TypeVar("R")

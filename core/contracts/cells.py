@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from .canonical import encode
 from .records import Request
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 DIGEST_BYTES = 16
 
@@ -32,7 +35,7 @@ class LevelColumn(msgspec.Struct, frozen=True, array_like=True):
     @property
     def codes(self) -> npt.NDArray[np.int32]:
         """Return the index of the level of each cell; -1 where it has none."""
-        return np.frombuffer(self.packed, np.int32)
+        return _integers(self.packed)
 
 
 class Cells(msgspec.Struct, frozen=True, dict=True):
@@ -69,7 +72,7 @@ class Cells(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def menu_codes(self) -> npt.NDArray[np.int32]:
         """Return the index of each cell's set of answers."""
-        return np.frombuffer(self.packed_menus, np.int32)
+        return _integers(self.packed_menus)
 
     @cached_property
     def _rows(self) -> dict[bytes, tuple[int, ...]]:
@@ -95,3 +98,9 @@ def question_digest(request: Request) -> bytes:
     if getattr(request, "attempt", 0):
         request = msgspec.structs.replace(request, attempt=0)
     return hashlib.blake2b(encode(request), digest_size=DIGEST_BYTES).digest()
+
+
+def _integers(packed: bytes) -> npt.NDArray[np.int32]:
+    import numpy as np  # only a model with a planted effect needs it: the contracts load without
+
+    return np.frombuffer(packed, np.int32)
