@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .adapter import Identity
 from .errors import DataError
 from .records import AnyRequest, AnyResponse, Generate
+
+if TYPE_CHECKING:
+    from .adapter import Identity
 
 KEY_VERSION = b"prejudge-key-1"
 KEY_BYTES = 32
