@@ -147,7 +147,7 @@ def test_study_of_a_plugin_is_planned(installed):
 def test_study_of_a_plugin_runs(installed):
     done = installed.prejudge("run", "greetings", "--model", "sample-echo:echo", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert "length" in done.stdout and "second" in done.stdout
+    assert "greeted at equal length" in done.stdout and "2 dis" in " ".join(done.stdout.split())
 
 
 def test_sample_command_is_there(installed):
