@@ -59,14 +59,15 @@ class DesignedStage(LargeStage):
 
     def first(self, most: int) -> Iterator[Trial]:
         """Yield the first of its trials, in the balanced order of samples, at most so many or one whole unit."""
+        return self._trials_at(self.design.first(most, self.rows))
+
+    def _trials_at(self, rows: Rows | None) -> Iterator[Trial]:
         computed = type(self).further is not DesignedStage.further
-        rows = self.design.first(most, self.rows)
         return self.design.trials(self.request, rows, self.further if computed else None)
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials of the design, lazily."""
-        computed = type(self).further is not DesignedStage.further
-        return self.design.trials(self.request, self.rows, self.further if computed else None)
+        return self._trials_at(self.rows)
 
     @cached_property
     def located(self) -> Cells | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +24,7 @@ from ..fitness import FIRST, FitAnswer, Watch, look_at, profile_of, remedies, un
 from ..fitness.words import shown_answers
 from ..store.bulk import batched
 from .ending import CANNOT
-from .reading import as_read, read_answer
+from .reading import read_answer
 from .windows import Source, Window
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class FitnessGuard:
         self._stage, self._remedy = stage, remedy
         self._watch = Watch()
         self._answers: list[FitAnswer] = []
-        self._factor = group_of(stage)
+        groups = stage.design.named("group") if isinstance(stage, DesignedStage) else ()
+        self._factor = compared_factor(stage, groups, stage.factors)
 
     @property
     def decided(self) -> bool:
@@ -63,11 +64,10 @@ class FitnessGuard:
         return self._watch.verdict != "watch"
 
     def see(self, trial: Trial, request: AnyRequest, response: AnyResponse) -> HaltedError | None:
-        """Receive the answer to a trial; `request` is its last attempt."""
+        """Receive the answer to a trial, as it is read; `request` is its last attempt."""
         prompt = hashlib.sha256(encode(question_of(request))).digest()
         if not self._watch.wants(prompt):
             return None
-        response = as_read(response)
         try:
             outcome = read_answer(self._stage, trial.factors, response)
         except Exception as error:
@@ -101,10 +101,9 @@ class FitnessGuard:
         )
 
 
-def group_of(stage: Stage) -> str:
-    """Return the factor of the trials whose levels are compared; empty: none."""
-    groups = stage.design.named("group") if isinstance(stage, DesignedStage) else ()
-    return next((name for name in (*groups, *stage.counting.by) if name in stage.factors), "")
+def compared_factor(stage: Stage, groups: Iterable[str], columns: Collection[str]) -> str:
+    """Return the first declared group among some columns, else the first that `plan` counts by; empty: none."""
+    return next((name for name in (*groups, *stage.counting.by) if name in columns), "")
 
 
 def first_trials(stage: Stage, earlier: Mapping[str, pl.DataFrame], planned: int) -> list[Trial]:

@@ -56,9 +56,26 @@ def gather_observations(
         design: adds the parts of what the trials vary.
     """
     named = parts if prompts is None else (_asked(part, prompts) for part in parts)
-    frames = list(_observed(stage, named, failures, earlier or {}, reasoning=reasoning))
+    observed = _observed(stage, _as_read(stage, named), failures, earlier or {}, reasoning=reasoning)
+    return _reviewed(stage, observed, blobs, design)
+
+
+def _as_read(stage: Stage, parts: Iterable[pl.DataFrame], tally: Tally | None = None) -> Iterator[pl.DataFrame]:
+    """Yield trials with their responses as they are read, and count repeats of answers in words."""
+    for stored in parts:
+        part = read_part(stored) if stage.operation in (Generate, Classify) else stored
+        if tally is not None and stage.operation is Generate:
+            tally.see(part)
+        yield part
+
+
+def _reviewed(
+    stage: Stage, observed: Iterable[pl.DataFrame], blobs: Callable[[str], bytes] | None, design: Roles | None
+) -> pl.DataFrame:
+    """Return the observations of all parts in one frame, after the stage's review."""
+    frames = list(observed)
     if not frames:
-        return with_parts(build_observations(stage, pl.DataFrame(schema=TRIALS), failures), design)
+        return with_parts(build_observations(stage, pl.DataFrame(schema=TRIALS), {}), design)
     return with_parts(stage.review(_without_own(pl.concat(frames, how="diagonal_relaxed"), stage), blobs), design)
 
 
@@ -80,9 +97,8 @@ def _observed(
     *,
     reasoning: bool,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the observations of each part of the trials."""
-    for stored in parts:
-        part = read_part(stored) if stage.operation in (Generate, Classify) else stored
+    """Yield the observations of each part of the trials, whose responses are as they are read."""
+    for part in parts:
         frame = _with_reasoning(stage, part, build_observations(stage, part, failures), wanted=reasoning)
         if PROMPT_KEY not in frame.columns:
             shared = part["prompt" if "prompt" in part.columns else "key"]
@@ -153,15 +169,11 @@ def spill_stage(
     out. `proof` checks the rows of the whole run. `design` adds the parts of what the trials vary.
     """
     trials, failures, earlier = _recorded(store, run.id, stage, unfinished=run.state in UNFINISHED, proof=proof)
-    if tally is not None and stage.operation is Generate:
-        trials = _tallied(trials, tally)
+    observed = _observed(stage, _as_read(stage, trials, tally), failures, earlier, reasoning=reasoning)
     # A review marks rows by what others are, and sees all at once.
     reviewed = type(stage).review is not Stage.review
     if reviewed or trial_counts(store, run.id).get(stage.name, 0) < SPILL:
-        return gather_observations(
-            stage, trials, failures, store.blob, earlier=earlier, reasoning=reasoning, design=design
-        )
-    observed = _observed(stage, trials, failures, earlier, reasoning=reasoning)
+        return _reviewed(stage, observed, store.blob, design)
     spilled = Spilled(with_parts(part, design) for part in observed)
     if _is_added(stage, spilled.schema) and not _repeats(spilled):
         spilled.without(PROMPT_KEY)
@@ -184,13 +196,6 @@ def _repeats(whole: Spilled) -> bool:
         return True
     hashes = np.sort(np.concatenate([part[PROMPT_KEY].hash().to_numpy() for part in whole.parts()]))
     return bool((hashes[1:] == hashes[:-1]).any())
-
-
-def _tallied(trials: Iterable[pl.DataFrame], tally: Tally) -> Iterator[pl.DataFrame]:
-    for stored in trials:
-        part = read_part(stored)
-        tally.see(part)
-        yield part
 
 
 def _with_first(frame: pl.DataFrame, earlier: Mapping[bytes, str]) -> pl.DataFrame:

@@ -26,8 +26,6 @@ READERS: Mapping[str, int] = {"reasoning": REASONING_READER_VERSION, "refusal": 
 REFUSAL = "I'm sorry, but I can't assist with that."
 ALONE = 4
 """Most words of an answer without others, such as `The answer is neutral`."""
-CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens"})
-"""Finish reasons of an answer that reached its limit of tokens."""
 NO_LABEL = "no label"
 """Reason of an answer in words that is none of the labels of a classification."""
 

@@ -17,6 +17,7 @@ from ..contracts.canonical import encode, question_of
 from ..contracts.errors import AuthenticationError, HaltedError, ModelError, RetryDecision
 from ..contracts.records import AnyRequest, AnyResponse, Generate, Generation, Text
 from ..fitness import is_cut
+from ..fitness.words import SHOWN, short
 from .asking import Keyed
 from .ending import ALL_EMPTY, ALL_FAILING, LONG_WAIT, NEVER_ANSWERED, SEED_REFUSED, Stop
 from .limiter import Limiter
@@ -27,8 +28,6 @@ ERRORS, EMPTY = 20, 20
 """Prompts in a row that fail with one error, or are answered with no text because the limit of tokens was reached."""
 SILENT = 10
 """Number of failed requests, without a single answer, after which the model is considered unavailable."""
-SHOWN, SHOWN_CHARACTERS = 3, 200
-"""Examples in the message, and characters of each."""
 
 See = Callable[[Trial, AnyRequest, AnyResponse], HaltedError | None]
 
@@ -84,7 +83,7 @@ class FailureDetector:
 def _stopped(reason: Stop, prompts: Iterable[str]) -> HaltedError:
     """Return the error of a reason that so many prompts share, with the first of them as examples."""
     texts = list(prompts)
-    shown = [f"({number}) {_short(text)}" for number, text in enumerate(texts[:SHOWN], 1)]
+    shown = [f"({number}) {short(text)}" for number, text in enumerate(texts[:SHOWN], 1)]
     return reason.error(count=len(texts), examples=f"The first {len(shown)}: {' '.join(shown)}.")
 
 
@@ -100,11 +99,6 @@ def _last_text(request: AnyRequest) -> str:
     if not isinstance(request, Generate):
         return ""
     return next((part.text for part in reversed(request.messages[-1].parts) if isinstance(part, Text)), "an image")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN_CHARACTERS else f"{line[: SHOWN_CHARACTERS - 3]}..."
 
 
 class Stopping:

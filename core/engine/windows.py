@@ -103,7 +103,7 @@ class Window:
         """Ask anew, once, for the answers that have an outcome to refresh and are older than the run."""
         if not self._refresh:
             return
-        last = {index: self.answers[keyed.key] for index, keyed in enumerate(self.keyed) if keyed.key in self.answers}
+        last = self._last()
         old = await self.scheduler.ledger.older({answer.exchange_id for answer in last.values()}, self.scheduler.since)
         responses = await self._responses(old)
         anew: dict[bytes, str] = {}
@@ -129,12 +129,16 @@ class Window:
 
     async def answered(self) -> list[tuple[Trial, AnyRequest, AnyResponse]]:
         """Return the trials that have an answer, each with its last request and that answer."""
-        stored = {index: self.answers[keyed.key] for index, keyed in enumerate(self.keyed) if keyed.key in self.answers}
-        responses = await self._responses({answer.exchange_id for answer in stored.values()})
+        last = self._last()
+        responses = await self._responses({answer.exchange_id for answer in last.values()})
         return [
             (self.trials[index], self.keyed[index].request, responses[answer.exchange_id])
-            for index, answer in stored.items()
+            for index, answer in last.items()
         ]
+
+    def _last(self) -> dict[int, Found]:
+        """Return the answer to the last attempt of each trial that has one."""
+        return {index: self.answers[keyed.key] for index, keyed in enumerate(self.keyed) if keyed.key in self.answers}
 
     async def _unanswered(self, attempt: int) -> list[int]:
         """Return the trials that are asked again, because this attempt has no answer."""

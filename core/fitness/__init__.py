@@ -7,7 +7,16 @@ first trials of a stage and stops where `Watch` says so; a scoring works out the
 from __future__ import annotations
 
 from .answers import FitAnswer, is_cut, is_echo, look_at, mass_of
-from .profile import FEW_VALUES, FEWEST_UNITS, Profile, StageFitness, difference_in_refusals, entropy, profile_of
+from .profile import (
+    FEW_VALUES,
+    FEWEST_UNITS,
+    Profile,
+    StageFitness,
+    difference_in_refusals,
+    entropy,
+    profile_from,
+    profile_of,
+)
 from .watch import ENOUGH, FIRST, LEVEL, Verdict, Watch
 from .words import MISPLACED, remedies, unfit_words, unvaried_words
 
@@ -29,6 +38,7 @@ __all__ = [
     "is_echo",
     "look_at",
     "mass_of",
+    "profile_from",
     "profile_of",
     "remedies",
     "unfit_words",

@@ -102,18 +102,29 @@ def difference_in_refusals(groups: Mapping[str, Profile]) -> float | None:
 def profile_of(answers: Sequence[FitAnswer]) -> Profile:
     """Return the shares of answers."""
     counted = [answer for answer in answers if answer.counts]
-    unread = [answer for answer in counted if answer.status == "unreadable"]
-    masses = [answer.mass for answer in counted if answer.mass is not None]
+    values = choices(answer.values for answer in counted if answer.status == "ok")
+    return profile_from(Counter(answer.status for answer in counted), counted, values)
+
+
+def profile_from(
+    counts: Mapping[str, int], looked: Sequence[FitAnswer] = (), values: dict[str, dict[str, int]] | None = None
+) -> Profile:
+    """Return the shares of answers, of which `counts` have each status and the texts of some were `looked` at.
+
+    `values`: by outcome that is a choice among few values, how often each was given.
+    """
+    unread = [answer for answer in looked if answer.status == "unreadable"]
+    masses = [answer.mass for answer in looked if answer.mass is not None]
     return Profile(
-        asked=len(counted),
-        read=sum(answer.status == "ok" for answer in counted),
-        refused=sum(answer.status == "refused" for answer in counted),
+        asked=sum(counts.values()),
+        read=counts.get("ok", 0),
+        refused=counts.get("refused", 0),
         looked=len(unread),
         cut=sum(answer.cut for answer in unread),
         echo=sum(answer.echo for answer in unread),
         empty=sum(answer.empty for answer in unread),
         misplaced=sum(answer.misplaced for answer in unread),
-        values=choices(answer.values for answer in counted if answer.status == "ok"),
+        values=values or {},
         mass=median(masses) if masses else None,
     )
 

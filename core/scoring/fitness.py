@@ -10,9 +10,10 @@ from ..contracts import Stage, Unreadable
 from ..contracts.canonical import decode_request, decode_response
 from ..contracts.records import Likelihood, Scalar
 from ..design import Roles
+from ..engine.fitness import compared_factor
 from ..engine.reading import as_read
 from ..engine.spilled import Frames
-from ..fitness import FEW_VALUES, FitAnswer, Profile, StageFitness, look_at
+from ..fitness import FEW_VALUES, FitAnswer, StageFitness, look_at, profile_from
 from ..store import RunRow, Store
 from ..store.reading import used_answers
 
@@ -70,48 +71,21 @@ def fitness_of(
 
 def _stage_fitness(stage: Stage, frames: Frames, looked: Sequence[FitAnswer], design: Roles | None) -> StageFitness:
     rows = frames.lazy(stage.name).filter(pl.col("status").is_in(COUNTED))
-    factor = group_factor(stage, design, frames.schema(stage.name).names())
+    declared = () if design is None else design.declared
+    groups_of = (factor.name for factor in declared if factor.role == "group")
+    factor = compared_factor(stage, groups_of, frames.schema(stage.name).names())
     keys = [factor] if factor else []
-    counts = rows.group_by(*keys, "status").len().collect(engine="streaming") if keys else _whole(rows)
+    counts = rows.group_by(*keys, "status").len().collect(engine="streaming")
     groups: dict[str, dict[str, int]] = {}
     for *level, status, count in counts.iter_rows():
         groups.setdefault(str(level[0]) if level else "", {})[status] = count
     every = {status: sum(group.get(status, 0) for group in groups.values()) for status in COUNTED}
-    named = {level: _profile(group) for level, group in sorted(groups.items())} if factor else {}
+    named = {level: profile_from(group) for level, group in sorted(groups.items())} if factor else {}
     return StageFitness(
         stage=stage.name,
         role=stage.role,
-        every=_profile(every, looked, _values(stage, rows, frames.schema(stage.name))),
+        every=profile_from(every, looked, _values(stage, rows, frames.schema(stage.name))),
         groups=named if 1 < len(named) <= MOST_GROUPS else {},
-    )
-
-
-def _whole(rows: pl.LazyFrame) -> pl.DataFrame:
-    return rows.group_by("status").len().collect(engine="streaming")
-
-
-def group_factor(stage: Stage, design: Roles | None, columns: Sequence[str]) -> str:
-    """Return the factor whose levels are compared: a declared group, else the first that `plan` counts by."""
-    groups = [one.name for one in design.declared if one.role == "group"] if design is not None else []
-    return next((name for name in (*groups, *stage.counting.by) if name in columns), "")
-
-
-def _profile(
-    counts: Mapping[str, int], looked: Sequence[FitAnswer] = (), values: dict[str, dict[str, int]] | None = None
-) -> Profile:
-    unread = [answer for answer in looked if answer.status == "unreadable"]
-    masses = sorted(answer.mass for answer in looked if answer.mass is not None)
-    return Profile(
-        asked=sum(counts.values()),
-        read=counts.get("ok", 0),
-        refused=counts.get("refused", 0),
-        looked=len(unread),
-        cut=sum(answer.cut for answer in unread),
-        echo=sum(answer.echo for answer in unread),
-        empty=sum(answer.empty for answer in unread),
-        misplaced=sum(answer.misplaced for answer in unread),
-        values=values or {},
-        mass=masses[len(masses) // 2] if masses else None,
     )
 
 

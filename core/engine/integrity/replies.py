@@ -11,8 +11,9 @@ import msgspec
 
 from ...contracts.adapter import Remark, RemoteEndpoint
 from ...contracts.records import AnyRequest, AnyResponse, Generate, Generation, Likelihoods, Text, TokenScores
+from ...fitness import is_cut
 from ...reading.reasoning import remaining_marks
-from ..reading import CUT_OFF, as_read
+from ..reading import as_read
 from ..tokens import CHARACTERS_PER_TOKEN, weigh
 from .canary import Watch, samples
 from .numbers import Numbers
@@ -122,7 +123,7 @@ class Inspector:
 
     def _look_at_reasoning(self, key: bytes, received: Generation) -> None:
         """Look whether the server's parser of reasoning fits the model."""
-        ended = received.status == "ok" and received.finish_reason.lower() not in CUT_OFF
+        ended = received.status == "ok" and not is_cut(received)
         if ended and received.reasoning.strip() and not received.text.strip():
             self._find(IN_REASONING, key, repr(" ".join(received.reasoning.split())[-SHOWN:]))
         if marks := remaining_marks(received.text):

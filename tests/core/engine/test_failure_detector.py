@@ -11,25 +11,13 @@ from prejudge.core.contracts.errors import HaltedError, PermanentError
 from prejudge.core.contracts.records import Draw, Generate, Generation, Sampling
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.engine.stopping import EMPTY, ERRORS, FailureDetector
-from prejudge.core.store import Store, get_run, statistics
+from prejudge.core.store import get_run, statistics
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("catalogue")
 N = 400
 IN_FLIGHT = 2 * 4
 """Requests that a fake model has in flight: two calls of four."""
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(tmp_path / "store.db") as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    FakeModel.made, FakeModel.script = [], None
-    yield
-    FakeModel.script = None
 
 
 def perform(store, name=None, *, keep_going=False, **options):

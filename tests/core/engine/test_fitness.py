@@ -16,23 +16,11 @@ from prejudge.core.engine.ending import UNFIT, end_of
 from prejudge.core.engine.fitness import AT_ONCE, first_trials
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
-from prejudge.core.store import Store, get_run
+from prejudge.core.store import get_run
 from prejudge.testing import raises_code
 
+pytestmark = pytest.mark.usefixtures("catalogue")
 N = 400
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(tmp_path / "store.db") as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    FakeModel.made, FakeModel.script = [], None
-    yield
-    FakeModel.script = None
 
 
 def perform(store, name=None, *, n=N, options=None, **study_options):
