@@ -28,9 +28,9 @@ def test_whole_study_has_no_limit_and_nothing_that_a_limit_sets(name):
 def test_run_is_of_the_whole_study_where_every_trial_of_it_is_recorded(planned, recorded, is_part):
     stage = SimpleNamespace(name="main", trials=lambda _: iter(range(planned)))
     instrument = SimpleNamespace(stages=lambda: [stage])
-    catalogue = SimpleNamespace(whole=lambda study: study, instrument=lambda _: instrument)
+    catalogue = SimpleNamespace(whole=lambda study: study, instrument=lambda study, design: instrument)
     record = SimpleNamespace(planned=recorded)
-    manifest = SimpleNamespace(stages={"main": record})
+    manifest = SimpleNamespace(stages={"main": record}, design=None)
     scores = SimpleNamespace(
         made=SimpleNamespace(limit=None), stages=[stage], recorded=lambda _: recorded, manifest=manifest
     )
