@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
@@ -37,6 +38,7 @@ QUICK_TRIALS, QUICK_EACH = 400, 2
 """With `--quick`: about as many trials of the first stage, and at least as many units of each cell."""
 NAMES = ("limit", "quick")
 """Assignments that every study takes, unless its probe has an option of that name."""
+Levels = tuple[Scalar, ...]
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -159,17 +161,24 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
     if limit is None or not limit.unit:
         return tuple(stages)
     first, *others = stages
-    way = DesignedPart if isinstance(first, DesignedStage) and _is_of_design(first, limit) else LimitedStage
-    kind = type(f"Limited{type(first).__name__}", (way, type(first)), {})
+    kind = type(f"Limited{type(first).__name__}", (_way(first, limit), type(first)), {})
     limited: Any = object.__new__(kind)
     limited.__dict__.update(first.__dict__, limit=limit)
     return (limited, *others)
 
 
+def _way(stage: Stage, limit: Limit) -> type[Part]:
+    if not isinstance(stage, DesignedStage) or stage.rows is not None:
+        return LimitedStage
+    if _is_of_design(stage, limit):
+        return SampledPart
+    return DrawnPart if {*limit.unit, *limit.cells} <= {*stage.design.trial_columns} else LimitedStage
+
+
 def _is_of_design(stage: DesignedStage, limit: Limit) -> bool:
     """Return whether the units of a limit are those of the stage's design, which reports its cells apart."""
     design = stage.design
-    if stage.rows is not None or not {*limit.cells} <= {*design.named("context", "by")}:
+    if not {*limit.cells} <= {*design.named("context", "by")}:
         return False
     units, numbers = [*zip(*(design.column(name) for name in limit.unit), strict=True)], design.units.tolist()
     return len(set(units)) == len(set(numbers)) == len(set(zip(units, numbers, strict=True)))
@@ -224,15 +233,28 @@ class LimitedStage(Part):
 class DesignedPart(Part, DesignedStage):
     """The same of a stage with a design: only what is asked is made."""
 
-    @cached_property
-    def drawn(self) -> Drawn:
-        """Return the units that are asked."""
-        return draw_rows(self.design, self.limit, self.counting.unit)
-
     @property
     def rows(self) -> Rows | None:
         """Return the trials of the units that are drawn."""
         return cast(Rows, self.drawn.trials)
+
+
+class SampledPart(DesignedPart):
+    """The same where the units are those of the design: a sample of it."""
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """Return the units that are asked."""
+        return sample_units(self.design, self.limit, self.counting.unit)
+
+
+class DrawnPart(DesignedPart):
+    """The same where the units are others: they are drawn as from trials, by the columns of the design."""
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """Return the units that are asked."""
+        return draw_places(self.design, self.limit, self.counting.unit)
 
 
 def assigned(name: str, value: object) -> str:
@@ -253,12 +275,30 @@ def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Dra
     Raises:
         UsageError: the limit is below one unit of each cell.
     """
+    named = (
+        (tuple(trial.factors[name] for name in limit.cells), tuple(trial.factors[name] for name in limit.unit), trial)
+        for trial in trials
+    )
+    return _drawn(named, limit, noun)
+
+
+def draw_places(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
+    """Return what `draw_units` returns of all trials of a design, as their places, without making any."""
+    cells, units = (
+        zip(*(design.column(name) for name in names), strict=True) if names else repeat(())
+        for names in (limit.cells, limit.unit)
+    )
+    drawn = _drawn(zip(cells, units, range(design.size), strict=False), limit, noun)
+    return drawn._replace(trials=np.array(drawn.trials, np.int64))
+
+
+def _drawn(trials: Iterable[tuple[Levels, Levels, Any]], limit: Limit, noun: str) -> Drawn:
+    """Return the drawn of trials, or of their places, each with the levels of its cell and of its unit."""
     most = limit.asked if limit.asked is not None else QUICK_TRIALS
-    cells: dict[tuple[Scalar, ...], _Cell] = {}
+    cells: dict[Levels, _Cell] = {}
     total = 0
-    for place, trial in enumerate(trials):
-        key = tuple(trial.factors[name] for name in limit.cells)
-        cells.setdefault(key, _Cell(most)).see(trial, place, tuple(trial.factors[name] for name in limit.unit))
+    for place, (cell, unit, trial) in enumerate(trials):
+        cells.setdefault(cell, _Cell(most)).see(trial, place, unit)
         total += 1
     sizes = tuple(len(cell.units) for cell in cells.values())
     if limit.asked is None:
@@ -267,12 +307,12 @@ def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Dra
         each = _each(sizes, limit.asked)
     if not each and sizes:
         raise _too_small(limit, len(sizes), noun)
-    kept = sorted((pair for cell in cells.values() for pair in cell.smallest(each)), key=lambda pair: pair[0])
+    chosen = sorted((pair for cell in cells.values() for pair in cell.smallest(each)), key=lambda pair: pair[0])
     units = sum(min(each, size) for size in sizes)
-    return Drawn([trial for _, trial in kept], each, units, sum(sizes), sizes)
+    return Drawn([trial for _, trial in chosen], each, units, sum(sizes), sizes)
 
 
-def draw_rows(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
+def sample_units(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
     """Return the trials, by place, of the units that a limit leaves: a sample of the design, without making any.
 
     Raises:
@@ -304,13 +344,14 @@ class _Cell:
 
     def __init__(self, most: int) -> None:
         self.most = max(most, QUICK_EACH)
-        self.units: set[bytes] = set()
-        self.near: dict[bytes, list[tuple[int, Trial]]] = {}
+        self.units: dict[Levels, bytes] = {}
+        self.near: dict[bytes, list[tuple[int, Any]]] = {}
         self.farthest: bytes | None = None
 
-    def see(self, trial: Trial, place: int, unit: tuple[Scalar, ...]) -> None:
-        digest = hashlib.sha256(msgspec.json.encode(unit)).digest()[:16]
-        self.units.add(digest)
+    def see(self, trial: Any, place: int, unit: Levels) -> None:
+        digest = self.units.get(unit)
+        if digest is None:
+            digest = self.units[unit] = hashlib.sha256(msgspec.json.encode(unit)).digest()[:16]
         if self.farthest is not None and digest > self.farthest:
             return
         self.near.setdefault(digest, []).append((place, trial))
@@ -318,7 +359,7 @@ class _Cell:
             kept = sorted(self.near)[: self.most]
             self.near, self.farthest = {one: self.near[one] for one in kept}, kept[-1]
 
-    def smallest(self, count: int) -> Iterator[tuple[int, Trial]]:
+    def smallest(self, count: int) -> Iterator[tuple[int, Any]]:
         for digest in sorted(self.near)[:count]:
             yield from self.near[digest]
 

@@ -318,10 +318,17 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
             rows: Trials to yield, such as those of a sample; None: all.
             further: Makes further factors of a cell, such as its texts, or other values of the declared ones.
         """
+        for key, factors, cell in self.named_cells(rows, further):
+            yield Trial(key, factors, request(cell))
+
+    def named_cells(
+        self, rows: Rows | None = None, further: Callable[[Cell], Mapping[str, Scalar]] | None = None
+    ) -> Iterator[tuple[str, dict[str, Scalar], Cell]]:
+        """Yield id, factors and cell of each trial, which is all of it but its request; as `trials`."""
         names = tuple(self.trial_columns)
         for chunk in chunks(self.grid, rows, self.size):
             ids = self._columns.formatted(chunk, self._id)
             values = zip(*(self._columns.named(chunk, name) for name in names), strict=True)
             for key, row, cell in zip(ids, values, self._cells(chunk), strict=True):
                 factors = dict(zip(names, row, strict=True))
-                yield Trial(str(key), factors if further is None else {**factors, **further(cell)}, request(cell))
+                yield str(key), factors if further is None else {**factors, **further(cell)}, cell

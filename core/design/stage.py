@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -62,8 +62,15 @@ class DesignedStage(LargeStage):
         return self._trials_at(self.design.first(most, self.rows))
 
     def _trials_at(self, rows: Rows | None) -> Iterator[Trial]:
-        computed = type(self).further is not DesignedStage.further
-        return self.design.trials(self.request, rows, self.further if computed else None)
+        return self.design.trials(self.request, rows, self._further)
+
+    @property
+    def _further(self) -> Callable[[Cell], Mapping[str, Scalar]] | None:
+        return self.further if type(self).further is not DesignedStage.further else None
+
+    def factor_rows(self) -> Iterator[dict[str, Scalar]]:
+        """Yield the factors of each trial, with its id as `trial`; no request is made."""
+        return ({**factors, "trial": key} for key, factors, _ in self.design.named_cells(self.rows, self._further))
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials of the design, lazily."""

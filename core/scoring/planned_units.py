@@ -11,7 +11,7 @@ import polars as pl
 
 from ..catalogue.instrument import STAGE
 from ..contracts import FACET, Metric, Stage, factors_of, last_facet
-from ..design import Roles
+from ..design import DesignedStage, Roles
 from ..engine.observations import with_parts
 from ..statistics.smallest_effect import PILOT, PLANNED
 from ..store.bulk import batched
@@ -156,10 +156,12 @@ ROWS = 50_000
 
 
 def _factors_of(stage: Stage) -> pl.DataFrame:
-    chunks = [
-        pl.DataFrame([{**trial.factors, "trial": trial.id} for trial in chunk], infer_schema_length=None, orient="row")
-        for chunk in batched(stage.trials({}), ROWS)
-    ]
+    rows = (
+        stage.factor_rows()
+        if isinstance(stage, DesignedStage)
+        else ({**trial.factors, "trial": trial.id} for trial in stage.trials({}))
+    )
+    chunks = [pl.DataFrame(chunk, infer_schema_length=None, orient="row") for chunk in batched(rows, ROWS)]
     return pl.concat(chunks, how="vertical_relaxed") if chunks else pl.DataFrame()
 
 

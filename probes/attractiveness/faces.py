@@ -20,7 +20,6 @@ import numpy as np
 
 from ...core.contracts.errors import MissingExtraError, UsageError
 from .stimuli import Stimulus
-from .terms import VARIANTS
 
 GENDERS = ("female", "male")
 RACES = {
@@ -100,11 +99,6 @@ def stimulus(face: Face, variant: str, strength: float) -> Stimulus:
         race=face.race,
         source=face.source,
     )
-
-
-def pairs(faces: list[Face], strength: float) -> list[Stimulus]:
-    """Return original and filtered of each face."""
-    return [stimulus(face, variant, strength) for face in faces for variant in VARIANTS]
 
 
 def _unit(*names: str) -> float:

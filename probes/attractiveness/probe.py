@@ -41,7 +41,7 @@ from ..shared.images import upright
 from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, Articles, prompt_of, read_answer, score_of, share_of_a
 from .design import FACTORS, face_design, image_table
-from .faces import Face, draw, pairs, paper_faces
+from .faces import Face, draw, paper_faces, stimulus
 from .scenarios import Scenario, load_scenarios
 from .stimuli import SHOWN, Stimulus, read_stimuli
 from .terms import ATTRACTIVENESS, PERSON, VARIANTS
@@ -116,8 +116,7 @@ class AskedStage(DesignedStage):
 
     @cached_property
     def _ratings(self) -> dict[tuple[str, str], dict[str, str]]:
-        stimuli = self.stimuli if self._options.data is not None else ()
-        return {(one.face, one.variant): one.ratings for one in stimuli if one.ratings}
+        return {(one.face, one.variant): one.ratings for one in self.stimuli if one.ratings}
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
@@ -135,11 +134,9 @@ class AskedStage(DesignedStage):
 
     @cached_property
     def stimuli(self) -> list[Stimulus]:
-        """Return the chosen images: original and filtered of each face."""
-        chosen = self._options
-        if chosen.data is not None:
-            return _first(read_stimuli(chosen.data), chosen.per_cell)
-        return pairs(self._drawn, chosen.strength)
+        """Return the chosen images of own data, original and filtered of each face; schematic faces are drawn later."""
+        data = self._options.data
+        return [] if data is None else _first(read_stimuli(data), self._options.per_cell)
 
     @cached_property
     def _drawn(self) -> list[Face]:
@@ -154,14 +151,18 @@ class AskedStage(DesignedStage):
         return faces
 
     def images(self) -> Iterator[tuple[bytes, str]]:
-        """Yield the bytes and media type of every image, which the store needs for a run."""
-        drawn = {face.id: face for face in paper_faces()} if self._options.data is None else {}
+        """Yield the bytes and media type of every image that is asked about, which the store needs for a run."""
+        asked = dict.fromkeys(self.design.column("image", self.rows))
+        if self._options.data is None:
+            for face in self._drawn:
+                for variant in VARIANTS:
+                    if f"{face.id}/{variant}" in asked:
+                        yield draw(face, variant, self._options.strength), "image/png"
+            return
         for one in self.stimuli:
-            if one.path:
+            if f"{one.face}/{one.variant}" in asked:
                 data = Path(one.path).read_bytes()
                 yield upright(data) if one.turned else data, one.media
-            else:
-                yield draw(drawn[one.face], one.variant, self._options.strength), one.media
 
     def notes(self) -> Sequence[str]:
         """Say what so few faces cannot show, whether the filter was rated, and which images were turned."""
@@ -200,11 +201,22 @@ class AskedStage(DesignedStage):
 
     def request(self, cell: Cell) -> AnyRequest:
         """Return the question about an image."""
-        return self._ask(cell, self._image_of[str(cell["image"])])
+        return self._ask(cell, self._image_of(str(cell["image"])))
+
+    def _image_of(self, name: str) -> Image:
+        """Return an image; a schematic face is drawn when it is first asked about."""
+        if name not in self._images:
+            face, _, variant = name.rpartition("/")
+            self._images[name] = Image(stimulus(self._face_of[face], variant, self._options.strength).sha256)
+        return self._images[name]
 
     @cached_property
-    def _image_of(self) -> dict[str, Image]:
+    def _images(self) -> dict[str, Image]:
         return {f"{one.face}/{one.variant}": Image(one.sha256) for one in self.stimuli}
+
+    @cached_property
+    def _face_of(self) -> dict[str, Face]:
+        return {face.id: face for face in self._drawn}
 
     @cached_property
     def _texts(self) -> dict[tuple[Value, Value], Text]:

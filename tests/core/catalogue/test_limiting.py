@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from fakes import ask, fake_catalogue
 
@@ -21,6 +22,7 @@ from prejudge.core.contracts.errors import UsageError
 from prejudge.core.contracts.records import PseudoLikelihood
 from prejudge.core.contracts.version import VERSION
 from prejudge.core.design import By, Design, DesignedStage, Group, Levels, Sampled
+from prejudge.probes.attractiveness import faces
 from prejudge.probes.subtle import probe as subtle
 from prejudge.probes.subtle.asking import prompt_of
 from prejudge.testing import raises_code
@@ -273,9 +275,30 @@ def test_part_of_a_design_lies_within_a_larger_one_with_all_levels():
     assert len({verbs[trial.factors["word"]] for trial in part(4)[1]}) == 4
 
 
-def test_units_that_are_not_those_of_the_design_are_drawn_from_all_trials():
+def test_units_that_are_not_those_of_the_design_are_drawn_without_its_other_trials():
     stage, trials = part(1, unit=("side",), cells=())
-    assert stage.made == 24 and len(trials) == 12 and {trial.factors["side"] for trial in trials} in ({"she"}, {"he"})
+    assert stage.made == 12 and len(trials) == 12 and {trial.factors["side"] for trial in trials} in ({"she"}, {"he"})
+
+
+@pytest.mark.parametrize("limit", [None, 60])
+@pytest.mark.parametrize("name", ["dora-t2i", "dora-i2t"])
+def test_units_drawn_by_columns_are_those_drawn_from_trials(name, limit):
+    catalogue = Catalogue.load()
+    study = catalogue.study(name, {}, {"quick": True} if limit is None else {"limit": limit})
+    stage, whole = first(catalogue, study), first(catalogue, msgspec.structs.replace(study, limit=None))
+    drawn = draw_units(whole.trials({}), study.limit)
+    assert [trial.id for trial in stage.trials({})] == [trial.id for trial in drawn.trials]
+    assert (stage.drawn.units, stage.drawn.of, stage.drawn.sizes) == (drawn.units, drawn.of, drawn.sizes)
+    assert drawn.units < drawn.of or limit is None
+
+
+def test_quick_part_of_a_million_questions_draws_only_the_faces_it_asks_about(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(faces, "draw", lambda face, variant, strength: drawn.append((face.id, variant)) or b"")
+    catalogue = Catalogue.load()
+    stage = first(catalogue, catalogue.study("attractiveness", {}, {"quick": True}))
+    images = {trial.factors["face"] + "/" + trial.factors["variant"] for trial in stage.trials({})}
+    assert {"/".join(one) for one in drawn} == images and 0 < len(images) < 924
 
 
 def test_limit_below_one_unit_of_each_cell_of_a_design_is_refused():

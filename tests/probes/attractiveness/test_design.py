@@ -18,7 +18,7 @@ def design():
 
 
 def test_the_paper_asks_a_million_questions_and_a_design_draws_no_face(monkeypatch):
-    monkeypatch.setattr(_probe, "pairs", None)
+    monkeypatch.setattr(_probe, "stimulus", None)
     assert Attractiveness().design(AttractivenessOptions()).size == 1_009_008
 
 
