@@ -8,7 +8,7 @@ from typing import Any
 
 from ..catalogue.study import Catalogue
 from ..engine.runs import execute
-from ..report.output import write_output
+from ..report.output import ReportParts, write_output
 from ..report.results import Run
 from ..scoring.score import Scores
 from ..scoring.score import score as score_run
@@ -62,4 +62,4 @@ def reported(scores: Scores, store: Store | None, settings: Settings) -> Run:
     Raises:
         UsageError: the folder cannot be written.
     """
-    return Run(scores, report=write_output(scores, store, Path(settings.runs), settings.leave_out))
+    return Run(scores, report=write_output(scores, store, Path(settings.runs), ReportParts(settings.leave_out)))

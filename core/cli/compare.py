@@ -21,6 +21,7 @@ from ..store import Store
 from .comparison import show_comparison
 from .completing import complete_run
 from .shared import (
+    figures_option,
     published_option,
     read_assignments,
     registry_option,
@@ -38,6 +39,7 @@ from .shared import (
     "--allow-different", is_flag=True, help="Compare the common units of runs with different options or data."
 )
 @published_option
+@figures_option
 @click.option(
     "--margin",
     type=click.FloatRange(0, 100, min_open=True, max_open=True),
@@ -76,4 +78,4 @@ def compare(
         runs = score_all(catalogue, store, names, options.assignments)
     ranked = where["ranks"] or ranks_possible(runs)
     done = (rank_runs if ranked else compare_scores)(catalogue, runs, options)
-    return show_comparison(done, write_comparison(done, Path(where["runs"])))
+    return show_comparison(done, write_comparison(done, Path(where["runs"]), where["figures"]))

@@ -38,14 +38,15 @@ def deliver(scores: Scores, store: Store | None, where: Mapping[str, Any]) -> in
     """Show a scored run, write its output to the folder `runs` of `where`, and return the exit code.
 
     The exit code is 1 if no trial could be read. The report leaves out the parts that `leave_out` of `where` names, and
-    sets the models that `published` names beside the run.
+    sets the models that `published` names beside the run; figures are SVG and in the formats of `figures`.
     """
     scores = with_said(scores, Path(where["runs"]))
     show(scores, option_words(store.url) if store is not None else "")
     # Imported after the numbers are shown: matplotlib and the figures take longer than the numbers.
-    from ..report.output import write_output
+    from ..report.output import ReportParts, write_output
 
-    report = write_output(scores, store, Path(where["runs"]), where.get("leave_out", ()), where.get("published", ()))
+    parts = ReportParts(*(where.get(option, ()) for option in ("leave_out", "published", "figures")))
+    report = write_output(scores, store, Path(where["runs"]), parts)
     terminal().print(f"Report: {report}", soft_wrap=True)
     return 0 if scores.answered else 1
 

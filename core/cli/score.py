@@ -20,6 +20,7 @@ from ..store.unbundle import Bundle, import_bundle
 from .results import deliver, scored_again
 from .shared import (
     correction_options,
+    figures_option,
     leave_out_option,
     published_option,
     read_assignments,
@@ -47,6 +48,7 @@ from .terminal import terminal
 @registry_option
 @leave_out_option
 @published_option
+@figures_option
 def score(name: str, scores: str | None, assignments: tuple[str, ...], registry: str | None, **where: Any) -> int:
     """Score the run NAME (default: the latest) again from the store. No model is loaded or asked."""
     catalogue = Catalogue.load(registry)

@@ -160,6 +160,12 @@ leave_out_option = click.option(
     type=click.Choice(["examples", "images"]),
     help="Write the report without examples, or without images. Repeatable.",
 )
+figures_option = click.option(
+    "--figures",
+    multiple=True,
+    type=click.Choice(["pdf", "png"]),
+    help="Write the figures in this format, too; they are always written as SVG. Repeatable.",
+)
 progress_option = click.option(
     "--progress",
     type=click.Choice(["auto", "bar", "plain", "json", "none"]),

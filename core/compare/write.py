@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,8 +35,8 @@ def differences_frame(comparison: Comparison) -> pl.DataFrame:
     return frame.select(*frame.columns[:place], *values, *frame.columns[place:])
 
 
-def write_comparison(comparison: Comparison, folder: Path) -> Path:
-    """Write all files of a comparison to a new folder, and return the path of the report.
+def write_comparison(comparison: Comparison, folder: Path, more_formats: Sequence[str] = ()) -> Path:
+    """Write all files of a comparison to a new folder, figures as SVG and in more formats; return the report's path.
 
     Raises:
         UsageError: the folder cannot be written.
@@ -46,7 +46,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
     frames |= {listing.name: listing.frame for listing in comparison.listings}
     manifests = {label: scores.manifest for label, scores in comparison.runs.items()}
     write_bytes(markdown(comparison).encode(), place / "comparison.md")
-    return write_folder(place, _content(comparison), frames, {"manifests": manifests})
+    return write_folder(place, _content(comparison), frames, {"manifests": manifests}, more_formats)
 
 
 def largest(comparison: Comparison) -> tuple[list[Estimate], str]:

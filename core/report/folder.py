@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,11 +13,14 @@ from .export import Format, encode, write_bytes
 from .render import write
 
 TABLES: tuple[Format, ...] = ("parquet", "csv")
-FIGURES = ("svg", "pdf", "png")
 
 
 def write_folder(
-    place: Path, content: ReportContent, tables: Mapping[str, pl.DataFrame], records: Mapping[str, object]
+    place: Path,
+    content: ReportContent,
+    tables: Mapping[str, pl.DataFrame],
+    records: Mapping[str, object],
+    more_formats: Sequence[str] = (),
 ) -> Path:
     """Write a page with its tables and records to a new folder, and return the path of the page.
 
@@ -26,6 +29,7 @@ def write_folder(
         content: Of the page.
         tables: By name of the file; each as Parquet and CSV.
         records: By name of the file; each as JSON.
+        more_formats: Of the figures, beside SVG.
 
     Raises:
         UsageError: the folder cannot be written.
@@ -35,4 +39,4 @@ def write_folder(
             write_bytes(encode(table, kind), place / f"{name}.{kind}")
     for name, record in records.items():
         write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2), place / f"{name}.json")
-    return write(content, place, FIGURES)
+    return write(content, place, more_formats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -34,23 +34,29 @@ PARTS = ("examples", "images")
 """Parts that a report can leave out."""
 
 
-def write_output(
-    scores: Scores,
-    store: Store | None,
-    folder: Path,
-    leave_out: Collection[str] = (),
-    beside: Collection[str] = (),
-) -> Path:
-    """Write all output of a run, and return the path of the report; `leave_out` names parts of `PARTS`.
+class ReportParts(NamedTuple):
+    """What a report has."""
 
-    `beside` names published models whose values the report shows beside the run's; `all` is every model.
+    leave_out: Collection[str] = ()
+    """Names of parts of `PARTS`."""
+    beside: Collection[str] = ()
+    """Published models whose values stand beside the run's; `all` is every model."""
+    figures: Sequence[str] = ()
+    """Formats of the figures beside SVG."""
+
+
+EVERYTHING = ReportParts()
+
+
+def write_output(scores: Scores, store: Store | None, folder: Path, parts: ReportParts = EVERYTHING) -> Path:
+    """Write all output of a run, and return the path of the report.
 
     Raises:
         UsageError: the folder cannot be written, or has links that lead out of it.
         UnknownNameError: a part is unknown.
     """
     scores = with_said(scores, folder)
-    content = build_content(scores, store, leave_out, beside)
+    content = build_content(scores, store, parts.leave_out, parts.beside)
     place = folder_within(folder, scores.run.name)
     frame = estimates_frame([estimate for estimates in scores.estimates.values() for estimate in estimates])
     try:
@@ -63,7 +69,7 @@ def write_output(
         raise UsageError(
             f"cannot write {str(place)!r}: {error.strerror or error}. Name another with --runs.", code="file.unwritable"
         ) from None
-    return write(content, place)
+    return write(content, place, parts.figures)
 
 
 def ensure_writable(folder: Path) -> None:

@@ -40,8 +40,8 @@ def render(content: ReportContent) -> str:
     return _page(content, draw(content.charts))
 
 
-def write(content: ReportContent, folder: Path, figure_formats: Sequence[str] = ("svg", "pdf")) -> Path:
-    """Write `report.html`, and each figure under `figures/`; return the path of the page.
+def write(content: ReportContent, folder: Path, more_formats: Sequence[str] = ()) -> Path:
+    """Write `report.html`, and each figure under `figures/` as SVG and in more formats; return the path of the page.
 
     Raises `UsageError` if the folder cannot be written.
     """
@@ -51,7 +51,7 @@ def write(content: ReportContent, folder: Path, figure_formats: Sequence[str] = 
         folder.mkdir(parents=True, exist_ok=True)
         # newline: the hashes in the policy are of text with line feeds only.
         (folder / "report.html").write_text(page, encoding="utf-8", newline="\n")
-        _write_figures(content, drawings, folder / "figures", figure_formats)
+        _write_figures(content, drawings, folder / "figures", ("svg", *more_formats))
     except OSError as error:
         raise UsageError(
             f"cannot write the report: {error.strerror or error} ({str(folder)!r}). "

@@ -260,7 +260,7 @@ def test_values_that_differ_by_rounding_alone_have_no_difference(comparing, run_
 
 
 def test_comparison_leaves_report_frames_and_figures(comparing, run_study, store, tmp_path):
-    report = write_comparison(compare(comparing, store, two_runs(run_study), QUICK), tmp_path)
+    report = write_comparison(compare(comparing, store, two_runs(run_study), QUICK), tmp_path, ("pdf", "png"))
     folder = report.parent
     assert folder.name.startswith("compare-") and "2 runs compared" in report.read_text()
     frame = pl.read_parquet(folder / "differences.parquet")

@@ -218,12 +218,13 @@ def test_write_leaves_page_and_figures(content, tmp_path):
     path = write(content, tmp_path / "runs" / "r1")
     assert path == tmp_path / "runs" / "r1" / "report.html"
     assert path.read_text(encoding="utf-8") == render(content)
-    assert {file.name for file in (path.parent / "figures").iterdir()} == {"01-bars.svg", "01-bars.pdf"}
+    assert {file.name for file in (path.parent / "figures").iterdir()} == {"01-bars.svg"}
 
 
-def test_write_can_leave_figures_out(content, tmp_path):
-    write(content, tmp_path, figure_formats=())
-    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+def test_figures_are_written_in_more_formats_where_asked_for(content, tmp_path):
+    write(content, tmp_path, more_formats=("pdf", "png"))
+    found = {file.suffix: file.read_bytes()[:5] for file in (tmp_path / "figures").iterdir()}
+    assert found.keys() == {".svg", ".pdf", ".png"} and found[".pdf"] == b"%PDF-" and found[".png"][1:4] == b"PNG"
 
 
 def test_broken_figure_costs_only_itself(content, tmp_path):
@@ -232,7 +233,7 @@ def test_broken_figure_costs_only_itself(content, tmp_path):
     broken = msgspec.structs.replace(content, charts=[Chart("bad", "Bad", "", figure), *content.charts])
     page = write(broken, tmp_path).read_text(encoding="utf-8")
     assert "This figure could not be drawn" in page
-    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"02-bars.svg", "02-bars.pdf"}
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"02-bars.svg"}
 
 
 def test_folder_that_cannot_be_written_is_named(content, tmp_path):
