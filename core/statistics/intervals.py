@@ -72,8 +72,9 @@ Flags = npt.NDArray[np.bool_]
 
 def ratio(above: Array, below: Array) -> Array:
     """Divide; NaN where the divisor is not above 0."""
-    empty = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), np.nan)
-    quotient: Array = np.divide(above, below, out=empty, where=np.asarray(below) > 0)
+    empty = np.empty(np.broadcast(above, below).shape)
+    empty.fill(np.nan)
+    quotient: Array = np.divide(above, below, out=empty, where=np.greater(below, 0))
     return quotient
 
 

@@ -11,15 +11,18 @@ below 1 - level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import msgspec
 import numpy as np
 
 from .intervals import Array, Codes, Flags, Ranges, ratio, t_ends, t_test, within
-from .resampling import BLOCK, Statistics, jackknife
+from .resampling import BLOCK, Statistics, alike_columns, jackknife
+
+SPARSE = 8
+"""Numbers are counted in place of sorted up to so many places per number."""
 
 
 class Cells(msgspec.Struct, frozen=True, dict=True):
@@ -73,9 +76,10 @@ def summed(sums: Array, labels: Codes) -> Array:
         return sums
     by_label = np.zeros((count, *sums.shape[1:]))
     order = np.argsort(labels, kind="stable")
-    present, starts = np.unique(labels[order], return_index=True)
-    if len(present):
-        by_label[present] = np.add.reduceat(sums[order], starts, axis=0)
+    ordered = labels[order]
+    if len(ordered):
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        by_label[ordered[starts]] = np.add.reduceat(sums[order], starts, axis=0)
     return by_label
 
 
@@ -87,9 +91,7 @@ def multiway_jackknife(cells: Cells, statistics: Statistics) -> tuple[Array, Arr
     """
     levels = cells.levels[0]
     variance, freedom = np.full((2, *statistics(cells.totals).shape), np.nan)
-    usable, unit_pattern = np.unique(levels > 1, axis=0, return_inverse=True)
-    for number, pattern in enumerate(usable):
-        units = np.flatnonzero(unit_pattern.ravel() == number)
+    for units, pattern in alike_columns((levels > 1).T):
         if facets := np.flatnonzero(pattern).tolist():
             variance[units], freedom[units] = _over(cells.of(units), statistics, facets)
     return variance, freedom
@@ -140,12 +142,24 @@ def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[
     return variance, ratio(variance**2, np.asarray(spread))
 
 
-def shared_levels(codes: Codes) -> Iterator[tuple[int, Codes, int | None]]:
-    """Yield what inclusion and exclusion adds to the facets themselves: how often, the levels, and whose they are.
+def shared_levels(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
+    """Return what inclusion and exclusion adds to the facets themselves: how often, the levels, and whose they are.
 
     The levels are those of two facets or more together. They are a facet's own (its number) where it lies within the
     others; they come once each, and not at all where they are counted as often as they are left out.
     """
+    if codes.nbytes > BLOCK // 4:
+        return _shared(codes)
+    return _shared_once(codes.tobytes(), codes.shape, codes.dtype.str)
+
+
+@lru_cache(64)
+def _shared_once(data: bytes, shape: tuple[int, int], kind: str) -> tuple[tuple[int, Codes, int | None], ...]:
+    # Measures of one group have the same cells: what these share is worked out once.
+    return _shared(np.frombuffer(data, kind).reshape(shape))
+
+
+def _shared(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
     facets = codes.shape[1]
     alone = {_same(codes[:, facet]).tobytes(): facet for facet in reversed(range(facets))}
     times: dict[bytes, int] = {}
@@ -156,26 +170,33 @@ def shared_levels(codes: Codes) -> Iterator[tuple[int, Codes, int | None]]:
             name = _same(joined).tobytes()
             times[name] = times.get(name, 0) + (-1) ** (size + 1)
             labels.setdefault(name, joined)
-    for name, sign in times.items():
-        if sign:
-            yield sign, labels[name], alone.get(name)
+    return tuple((sign, labels[name], alone.get(name)) for name, sign in times.items() if sign)
 
 
 def joint(*codes: Codes) -> Codes:
     """Return one code per combination of levels, from 0."""
     joined = codes[0]
     for other in codes[1:]:
-        pairs = joined.astype(np.int64) * (int(other.max(initial=0)) + 1) + other
-        joined = np.unique(pairs, return_inverse=True)[1]
-    return joined.ravel()
+        joined = _dense(joined.astype(np.int64) * (int(other.max(initial=0)) + 1) + other)
+    return joined
+
+
+def _dense(numbers: Codes) -> Codes:
+    """Return the rank of each number among those that occur, from 0."""
+    most = int(numbers.max(initial=-1)) + 1
+    if most > SPARSE * (len(numbers) + BLOCK // 1_000):
+        return np.unique(numbers, return_inverse=True)[1].ravel()
+    return (np.cumsum(np.bincount(numbers, minlength=most) > 0) - 1)[numbers]
 
 
 def _same(labels: Codes) -> Codes:
     """Return labels numbered by their first appearance: equal where two divide the cells alike."""
-    first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    first = np.full(int(labels.max(initial=-1)) + 1, len(labels))
+    # Of several values for one place the last is kept: here that of the first appearance.
+    first[labels[::-1]] = np.arange(len(labels))[::-1]
     rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse.ravel()]
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return rank[labels]
 
 
 def _by_labels(cells: Cells, labels: Codes, statistics: Statistics) -> Array:

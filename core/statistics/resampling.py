@@ -18,10 +18,11 @@ import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from .intervals import (
     FEWEST,
@@ -144,10 +145,17 @@ def _left_out(sums: Array, statistics: Statistics) -> Array:
 
 def alike(sums: Array) -> Iterator[tuple[Codes, Codes]]:
     """Yield the units that rest on the same clusters in the same way, with the pattern per cluster."""
-    codes = ((sums[..., 0] > 0) * (1 << np.arange(sums.shape[2]))).sum(axis=2)
-    patterns, group = np.unique(codes, axis=1, return_inverse=True)
-    for number in range(patterns.shape[1]):
-        yield np.flatnonzero(group.ravel() == number), patterns[:, number]
+    return alike_columns(((sums[..., 0] > 0) * (1 << np.arange(sums.shape[2]))).sum(axis=2))
+
+
+def alike_columns(table: npt.NDArray[Any]) -> Iterator[tuple[Codes, npt.NDArray[Any]]]:
+    """Yield the places of equal columns, with the column, in the order of their values."""
+    if table.shape[1] == 1:
+        yield np.zeros(1, np.int64), table[:, 0]
+        return
+    columns, group = np.unique(table, axis=1, return_inverse=True)
+    for number in range(columns.shape[1]):
+        yield np.flatnonzero(group.ravel() == number), columns[:, number]
 
 
 def fewest(pattern: Codes, sides: int) -> int:
@@ -160,8 +168,10 @@ def strata(pattern: Codes) -> list[Codes]:
 
     A stratum of one would always be drawn once: its spread would be lost.
     """
-    kinds, counts = np.unique(pattern, return_counts=True)
-    return [np.arange(len(pattern))] if counts.min() < 2 else [np.flatnonzero(pattern == kind) for kind in kinds]
+    counts = np.bincount(pattern)
+    if counts[counts > 0].min() < 2:
+        return [np.arange(len(pattern))]
+    return [np.flatnonzero(pattern == kind) for kind in np.flatnonzero(counts)]
 
 
 def _weights(plan: Resampling, number: int, pattern: Codes, width: int) -> Iterator[Array]:
