@@ -314,6 +314,8 @@ class Supervisor:
             member.link.send(pack(Bind(model, names)))
 
     def _answered(self, member: Member, message: Answered) -> None:
+        # Read first: a call that had landed would not be among those of a worker that is lost for an unreadable answer.
+        answers = [unpack_answer(packed) for packed in message.answers]
         if (call := member.land(message.call, asyncio.get_running_loop().time())) is None:
             return
         self.limits[call.model] = message.limits
@@ -321,7 +323,7 @@ class Supervisor:
             for request in call.requests:
                 self._losses.pop(request, None)
         if not call.done.done():
-            call.done.set_result([unpack_answer(packed) for packed in message.answers])
+            call.done.set_result(answers)
         self._dispatch()
 
     def _raised(self, member: Member, message: Raised | Broke) -> None:
