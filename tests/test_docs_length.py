@@ -16,6 +16,7 @@ WRITTEN_BY = {
     "docs/reference/commands.md": "make reference",
     "docs/reference/designs.md": "make reference",
     "docs/reference/exit-codes.md": "make reference",
+    "docs/reference/formats.md": "make reference",
     "docs/reference/measures.md": "make reference",
     "docs/reference/options.md": "make reference",
     "docs/reference/settings.md": "make reference",
