@@ -12,7 +12,7 @@ LINK := .build/src/prejudge
 TESTING := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python
 TESTS := $(TESTING) -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences refusals numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-gpu calibrate clean
+.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences refusals numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-power bench-gpu adversaries calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -130,6 +130,17 @@ bench-anytime: $(VENV)/.dev
 # Half an hour: coverage and errors of corrected numbers, for judges of many kinds.
 bench-correction: $(VENV)/.dev
 	$(BIN)/python benchmarks/correction.py
+
+# Some minutes: the smallest effects of bistereo-pairs beside those of an ideal test, and moderated variances.
+bench-power: $(VENV)/.dev
+	$(BIN)/python benchmarks/power.py
+
+# Hours: fair models that prefer each facet, part and pair of them, 200 studies each; it takes up where it stopped.
+# A part: `make adversaries STUDIES="indicasa bistereo-pairs" MINUTES=30`.
+STUDIES := bistereo-tuples indicasa dora-t2t dora-t2i dora-i2t attractiveness bistereo-pairs subtle-sai subtle-asa bistereo-nli
+MINUTES := 600
+adversaries: $(VENV)/.dev
+	$(BIN)/python benchmarks/adversaries.py $(STUDIES) --minutes $(MINUTES) --write
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

@@ -19,6 +19,7 @@ from prejudge.core.statistics import MarginOptions
 from .reference_api import api_page
 from .reference_commands import commands_page, exits_page
 from .reference_designs import designs_page
+from .reference_formats import formats_page
 from .reference_parts import write_parts
 from .reference_tables import WRITTEN, line, table
 
@@ -185,6 +186,7 @@ PAGES = {
     "options.md": options_page,
     "measures.md": measures_page,
     "designs.md": designs_page,
+    "formats.md": formats_page,
     "commands.md": lambda plugins: commands_page(),
     "exit-codes.md": lambda plugins: exits_page(),
     "api.md": lambda plugins: api_page(),

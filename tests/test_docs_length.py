@@ -11,11 +11,14 @@ from .docs_pages import PAGES, ROOT, name_of, words
 
 WRITTEN_BY = {
     "docs/calibration.md": "make calibrate",
+    "docs/calibration-adversaries.md": "make adversaries",
+    "docs/calibration-power.md": "make bench-power",
     "docs/licences.md": "make licences",
     "docs/reference/api.md": "make reference",
     "docs/reference/commands.md": "make reference",
     "docs/reference/designs.md": "make reference",
     "docs/reference/exit-codes.md": "make reference",
+    "docs/reference/formats.md": "make reference",
     "docs/reference/measures.md": "make reference",
     "docs/reference/options.md": "make reference",
     "docs/reference/settings.md": "make reference",

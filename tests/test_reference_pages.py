@@ -4,10 +4,13 @@ import re
 
 import pytest
 
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.cli.exits import EXITS
+from prejudge.probes.subtle.data_files import REQUIRED
 
 from .docs_pages import ROOT
 from .reference_commands import commands
+from .reference_formats import FORMATS, columns
 from .reference_pages import FOLDER, PAGES, built_in
 from .reference_parts import PARTS, with_part
 
@@ -25,7 +28,7 @@ def test_table_within_a_page_is_up_to_date(name):
     assert text == with_part(name, text), "run `make reference`"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("designs.md", "exit-codes.md", "api.md")])
+@pytest.mark.parametrize("name", sorted({*PAGES} - {"designs.md", "formats.md", "exit-codes.md", "api.md"}))
 def test_every_row_has_a_meaning(name):
     rows = [line for line in PAGES[name](built_in()).splitlines() if line.startswith("| `")]
     # What stands in brackets alone is a default or a range.
@@ -58,3 +61,23 @@ def test_designs_are_those_that_studies_declare():
     assert "Inference covers `opening`, `place`, `attribute` by default" in parts["bistereo-pairs"]
     assert "| `form` | fixed | 4 | `template` |" in parts["bistereo-nli"]
     assert "| of the file" in parts["crows-pairs"]
+
+
+def test_formats_are_of_every_file_that_a_study_reads():
+    catalogue = Catalogue.load(None)
+    read = {(name, one.option) for name, entry in catalogue.registry.studies.items() for one in entry.material}
+    assert {(study, form.option) for form in FORMATS for study in form.studies} == read
+
+
+def test_formats_say_what_readers_refuse():
+    """Compared with what the readers say of themselves, in their lists of columns and their docstrings."""
+    catalogue = Catalogue.load(None)
+    found = {(form.studies[0], form.option): {c.name: c for c in columns(catalogue, form)} for form in FORMATS}
+    assert {name for name, c in found["subtle-sai", "data"].items() if c.needed != "no"} == {
+        f"`{name}`" for name in REQUIRED
+    }
+    faces = found["attractiveness", "data"]
+    assert faces["`race`"][1:] == ("may be empty", "", "by") and faces["`variant`"].takes == "`original`, `filtered`"
+    tuples = found["bistereo-tuples", "data"]
+    assert (tuples["`score`"].needed, tuples["`score`"].takes) == ("no", "a number")
+    assert (tuples["`standing`"].needed, tuples["`standing`"].takes) == ("yes", "`advantaged`, `disadvantaged`")

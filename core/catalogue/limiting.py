@@ -1,10 +1,10 @@
 """`--limit N` and `--quick`: a small, balanced part of any study, which says what it is.
 
-A study that says how much of each cell it asks by an option of its own (`per_cell`) is made smaller by that, because
-the probe then balances what else it must, such as the order of options; a value that is set stays the most. Of any
-other study whole units are drawn, such as a pair with both sentences: the same number of each cell, by the order of a
-digest of their names. A smaller part lies within a larger one, so that its answers are used again. A study that
-declares nothing is taken as the study of the same probe that does.
+Whole units are drawn, such as a pair with both sentences. Of a study with a design they are a sample of it, balanced
+over the cells, orders and all that is sampled; of any other, the same number of each cell, by the order of a digest of
+their names. A smaller part lies within a larger one, so that its answers are used again. Where an option of the probe
+already takes a part (`per_cell`), units are drawn from that. A study that declares nothing is taken as the study of the
+same probe that does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ import numpy as np
 from ..contracts import LargeStage, Stage, Trial
 from ..contracts.errors import UsageError
 from ..contracts.options import short
-from ..contracts.probe import count_trials
 from ..contracts.records import Scalar
-from ..contracts.words import counted
 from ..design import Design, DesignedStage, Rows
 
 if TYPE_CHECKING:
@@ -46,16 +44,12 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     asked: int | None = None
     """Most units of the first stage; None: `--quick`."""
-    option: str = ""
-    """The option of the probe that makes the study smaller; empty: units are drawn."""
     unit: tuple[str, ...] = ()
     """Factors whose levels tell units apart."""
     cells: tuple[str, ...] = ()
     """Factors whose levels make the cells."""
     also: dict[str, Any] = {}
     """Further options of the probe that `--quick` sets in this study."""
-    told: str = ""
-    """What is asked of how much, where `option` says it."""
 
     @property
     def words(self) -> str:
@@ -108,7 +102,12 @@ def limit_study(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit)
     if limit.asked is None and (also := {k: v for k, v in entry.quick.items() if k not in study.options}):
         study = msgspec.structs.replace(study, options=study.options | also)
         limit = msgspec.structs.replace(limit, also=also)
-    return (_by_option if entry.option else _by_unit)(catalogue, study, entry, limit)
+    own = msgspec.structs.replace(limit, unit=entry.unit, cells=entry.cells)
+    made = msgspec.structs.replace(study, limit=own)
+    stage = catalogue.instrument(made).every_stage()[0]
+    drawn = stage.drawn if isinstance(stage, Part) else None
+    # A study of which every unit is asked, but with fewer samples, is a part of itself.
+    return study if drawn is None or (drawn.units == drawn.of and not limit.also) else made
 
 
 def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
@@ -120,40 +119,6 @@ def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
         code="limit.undeclared",
         factors=tuple(factors),
     )
-
-
-def _by_option(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) -> Study:
-    name = entry.option
-
-    def made(value: int | None) -> tuple[Study, int]:
-        tried = msgspec.structs.replace(study, options=study.options | ({} if value is None else {name: value}))
-        first = catalogue.instrument(tried).every_stage()[0]
-        return tried, count_trials(first, {}) // first.counting.trials
-
-    first = catalogue.instrument(study).every_stage()[0]
-    whole, of = made(None)
-    _, least = made(1)
-    if limit.asked is not None and limit.asked >= of:
-        return whole
-    if limit.asked is not None and limit.asked < least:
-        raise _too_small(limit, least, first.counting.unit)
-    # Every cell has at most so many, so that there are never more than were asked for.
-    trials = max(1, least * first.counting.trials)
-    value = max(QUICK_EACH, QUICK_TRIALS // trials) if limit.asked is None else limit.asked // max(1, least)
-    found, units = made(value)
-    if units >= of:
-        return whole
-    told = f"{name} = {value}, {units:,} of {counted(of, first.counting.unit)}"
-    return msgspec.structs.replace(found, limit=msgspec.structs.replace(limit, option=name, told=told))
-
-
-def _by_unit(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) -> Study:
-    own = msgspec.structs.replace(limit, unit=entry.unit, cells=entry.cells)
-    made = msgspec.structs.replace(study, limit=own)
-    stage = catalogue.instrument(made).every_stage()[0]
-    drawn = stage.drawn if isinstance(stage, Part) else None
-    # A study of which every unit is asked, but with fewer samples, is a part of itself.
-    return study if drawn is None or (drawn.units == drawn.of and not limit.also) else made
 
 
 def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, ...]:
@@ -168,7 +133,7 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
 
 
 def _way(stage: Stage, limit: Limit) -> type[Part]:
-    if not isinstance(stage, DesignedStage) or stage.rows is not None:
+    if not isinstance(stage, DesignedStage):
         return LimitedStage
     if _is_of_design(stage, limit):
         return SampledPart
@@ -176,9 +141,10 @@ def _way(stage: Stage, limit: Limit) -> type[Part]:
 
 
 def _is_of_design(stage: DesignedStage, limit: Limit) -> bool:
-    """Return whether the units of a limit are those of the stage's design, which reports its cells apart."""
+    """Return whether the units of a limit are those of the stage's design, which tells its cells apart."""
     design = stage.design
-    if not {*limit.cells} <= {*design.named("context", "by")}:
+    apart = {name for name in design.named("group") if design.vocabulary.term(name).factor in design.unit_factors}
+    if not {*limit.cells} <= {*design.named("context", "by"), *apart}:
         return False
     units, numbers = [*zip(*(design.column(name) for name in limit.unit), strict=True)], design.units.tolist()
     return len(set(units)) == len(set(numbers)) == len(set(zip(units, numbers, strict=True)))
@@ -215,7 +181,7 @@ class LimitedStage(Part):
     @cached_property
     def drawn(self) -> Drawn:
         """Return the units that are asked."""
-        return draw_units(super().trials({}), self.limit, self.counting.unit)  # type: ignore[safe-super]  # the stage's own
+        return draw_units(super().trials({}), self.limit)  # type: ignore[safe-super]  # the stage's own
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials of the units that are drawn, in the order of the study."""
@@ -245,7 +211,7 @@ class SampledPart(DesignedPart):
     @cached_property
     def drawn(self) -> Drawn:
         """Return the units that are asked."""
-        return sample_units(self.design, self.limit, self.counting.unit)
+        return sample_units(self.design, self.limit, super(DesignedPart, self).rows)
 
 
 class DrawnPart(DesignedPart):
@@ -254,7 +220,7 @@ class DrawnPart(DesignedPart):
     @cached_property
     def drawn(self) -> Drawn:
         """Return the units that are asked."""
-        return draw_places(self.design, self.limit, self.counting.unit)
+        return draw_places(self.design, self.limit, super(DesignedPart, self).rows)
 
 
 def assigned(name: str, value: object) -> str:
@@ -269,7 +235,7 @@ def part_words(limit: Limit, told: str) -> str:
     return f"A part of the study ({limit.words}): {told}{also}. Intervals are wider than those of the whole study."
 
 
-def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Drawn:
+def draw_units(trials: Iterable[Trial], limit: Limit) -> Drawn:
     """Return the trials of the units that a limit leaves, with equally many units of each cell that has as many.
 
     Raises:
@@ -279,20 +245,21 @@ def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Dra
         (tuple(trial.factors[name] for name in limit.cells), tuple(trial.factors[name] for name in limit.unit), trial)
         for trial in trials
     )
-    return _drawn(named, limit, noun)
+    return _drawn(named, limit)
 
 
-def draw_places(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
-    """Return what `draw_units` returns of all trials of a design, as their places, without making any."""
+def draw_places(design: Design, limit: Limit, rows: Rows | None = None) -> Drawn:
+    """Return what `draw_units` returns of the trials of a design, or of some, as their places, without making any."""
     cells, units = (
-        zip(*(design.column(name) for name in names), strict=True) if names else repeat(())
+        zip(*(design.column(name, rows) for name in names), strict=True) if names else repeat(())
         for names in (limit.cells, limit.unit)
     )
-    drawn = _drawn(zip(cells, units, range(design.size), strict=False), limit, noun)
+    places = np.arange(design.size) if rows is None else rows
+    drawn = _drawn(zip(cells, units, places.tolist(), strict=False), limit)
     return drawn._replace(trials=np.array(drawn.trials, np.int64))
 
 
-def _drawn(trials: Iterable[tuple[Levels, Levels, Any]], limit: Limit, noun: str) -> Drawn:
+def _drawn(trials: Iterable[tuple[Levels, Levels, Any]], limit: Limit) -> Drawn:
     """Return the drawn of trials, or of their places, each with the levels of its cell and of its unit."""
     most = limit.asked if limit.asked is not None else QUICK_TRIALS
     cells: dict[Levels, _Cell] = {}
@@ -306,31 +273,36 @@ def _drawn(trials: Iterable[tuple[Levels, Levels, Any]], limit: Limit, noun: str
     else:
         each = _each(sizes, limit.asked)
     if not each and sizes:
-        raise _too_small(limit, len(sizes), noun)
+        raise _too_small(limit, len(sizes))
     chosen = sorted((pair for cell in cells.values() for pair in cell.smallest(each)), key=lambda pair: pair[0])
     units = sum(min(each, size) for size in sizes)
     return Drawn([trial for _, trial in chosen], each, units, sum(sizes), sizes)
 
 
-def sample_units(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
+def sample_units(design: Design, limit: Limit, rows: Rows | None = None) -> Drawn:
     """Return the trials, by place, of the units that a limit leaves: a sample of the design, without making any.
+
+    Args:
+        design: The design.
+        limit: The limit.
+        rows: Trials to draw from; None: all.
 
     Raises:
         UsageError: the limit is below one unit of each cell.
     """
-    cells = [design.column(name) for name in limit.cells]
-    cell_of = [*zip(*cells, strict=True)] if cells else [()] * design.size
-    first = np.unique(design.units, return_index=True)[1]
-    counts = Counter(cell_of[place] for place in first.tolist())
-    sizes = tuple(counts.values())
+    places = np.arange(design.size) if rows is None else rows
+    cells = zip(*(design.column(name, rows) for name in limit.cells), strict=True) if limit.cells else repeat(())
+    cell_of = dict(zip(places.tolist(), cells, strict=False))
+    first = places[np.unique(design.units[places], return_index=True)[1]].tolist()
+    sizes = tuple(Counter(cell_of[place] for place in first).values())
     if limit.asked is not None and limit.asked < len(sizes):
-        raise _too_small(limit, len(sizes), noun)
+        raise _too_small(limit, len(sizes))
     if limit.asked is None:
-        rows = design.sample(per_cell=_quick_each(design.size, sizes))
+        drawn = design.first(rows=rows, per_cell=_quick_each(len(places), sizes))
     else:
-        rows = design.sample(units=limit.asked)
-    drawn = Counter(cell_of[place] for place in np.intersect1d(first, rows).tolist())
-    return Drawn(rows, max(drawn.values(), default=0), drawn.total(), len(first), sizes)
+        drawn = design.first(rows=rows, units=limit.asked)
+    asked = Counter(cell_of[place] for place in np.intersect1d(first, drawn).tolist())
+    return Drawn(drawn, max(asked.values(), default=0), asked.total(), len(first), sizes)
 
 
 def _quick_each(total: int, sizes: Sequence[int]) -> int:
@@ -378,9 +350,10 @@ def _each(sizes: Sequence[int], most: int) -> int:
     return low
 
 
-def _too_small(limit: Limit, least: int, noun: str) -> UsageError:
+def _too_small(limit: Limit, least: int) -> UsageError:
     return UsageError(
-        f"{limit.words} is less than one {noun} of each of its cells. The least is --limit {least}.",
+        f"{limit.words} is less than one unit ({' and '.join(limit.unit)}) of each of its {least} cells "
+        f"({', '.join(limit.cells)}). The least is --limit {least}.",
         code="limit.too-small",
         least=least,
     )

@@ -100,21 +100,21 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a small part of a study is taken (`--limit`, `--quick`); one of `option` and `unit`."""
+    """How a small part of a study is taken (`--limit`, `--quick`)."""
 
-    option: str = ""
-    """The option of the probe that says how many units of each cell are asked, such as `per_cell`."""
     unit: tuple[str, ...] = ()
     """Factors of the first stage whose levels name a unit: all its trials are asked, or none, such as `["pair"]`."""
     cells: tuple[str, ...] = ()
     """Factors of which each level has equally many units; they are constant within a unit."""
     quick: dict[str, Any] = {}
     """Options of the probe that `--quick` sets, such as fewer repeats."""
+    option: str = ""
+    """The option of the probe that takes a part by itself, such as `per_cell`: the whole study is that without it."""
 
     @property
     def declared(self) -> bool:
         """Return whether it says how a part is taken."""
-        return bool(self.option or self.unit)
+        return bool(self.unit)
 
 
 class Multiverse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from .built import ensure_built, settings_placed
 from .folders import Candidate, candidates, choose, is_place
 from .instrument import Instrument
 from .judging import Judge
-from .limiting import Limit, limit_study, part_words, split_limit
+from .limiting import Limit, limit_study, split_limit
 from .material import Material, describe, paths_in
 from .plugins import Plugins
 from .question_checks import ensure_questions
@@ -62,10 +62,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> list[str]:
-        """Return a sentence per model named by its place, on the part that is asked, and per option that follows."""
+        """Return a sentence per model named by its place, and per option that follows."""
         read = [f"{role}: read as {self.roles[role]}, since {why}." for role, why in self.recognised.items()]
-        if self.limit is not None and self.limit.option:
-            read.append(part_words(self.limit, self.limit.told))
         return read + [
             f"{name} = {self.options[name]}, because {why}. To choose another: --set {name}=VALUE."
             for name, why in self.followed.items()

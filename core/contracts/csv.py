@@ -47,9 +47,10 @@ class Row(msgspec.Struct, frozen=True):
     """Line on which the record starts; the header is line 1."""
     cells: dict[str, str]
 
-    def fault(self, problem: str, code: str) -> DataError:
-        """Return an error that names this row."""
-        return DataError(f"{self.path}, line {self.line}: {problem}", code=code, path=self.path, line=self.line)
+    def fault(self, problem: str, code: str, **fields: object) -> DataError:
+        """Return an error that names this row, with further fields."""
+        where = {"path": self.path, "line": self.line}
+        return DataError(f"{self.path}, line {self.line}: {problem}", code=code, **where, **fields)
 
     def filled(self, column: str) -> str:
         """Return a cell that must not be empty or blank; raises `DataError`."""
@@ -66,7 +67,7 @@ class Row(msgspec.Struct, frozen=True):
         if (cell := self.cells[column]) not in known:
             near = difflib.get_close_matches(cell.strip().lower(), known, n=1)
             mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
-            raise self.fault(f"unknown {column} {cell!r}. {mend}", "data.unknown-value")
+            raise self.fault(f"unknown {column} {cell!r}. {mend}", "data.unknown-value", known=tuple(known))
         return cell
 
     def number(self, column: str, convert: Callable[[str], float] = float) -> float:

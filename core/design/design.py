@@ -257,36 +257,41 @@ class Design(msgspec.Struct, frozen=True, kw_only=False, dict=True):
         Returns:
             Places of the trials, in the order of the design.
         """
-        sizes = np.bincount(self.units)
         order = islice(self._sampler.order(seed, per_cell), units)
-        chosen: list[int] = []
-        trials = 0
-        for unit in order:
-            trials += int(sizes[unit])
-            if limit is not None and trials > limit and chosen:
-                break
-            chosen.append(unit)
-        wanted = np.zeros(len(sizes), bool)
-        wanted[chosen] = True
-        return np.flatnonzero(wanted[self.units])
+        return self._drawn(np.arange(self.size), order, limit)
 
-    def first(self, most: int, rows: Rows | None = None) -> Rows:
+    def first(
+        self,
+        most: int | None = None,
+        rows: Rows | None = None,
+        *,
+        per_cell: int | None = None,
+        units: int | None = None,
+    ) -> Rows:
         """Return the first trials, whole units in the balanced order of samples, of all or of some trials.
 
         Args:
             most: Most trials; at least one unit is taken.
             rows: Trials to take from; None: all.
+            per_cell: Most units per cell, as of `sample`.
+            units: Most units.
 
         Returns:
             Places of the trials, in the order of the design.
         """
         places = np.arange(self.size) if rows is None else rows
-        numbers, first, sizes = np.unique(self.units[places], return_index=True, return_counts=True)
+        first = places[np.unique(self.units[places], return_index=True)[1]]
+        sampler = self._sampler if rows is None else self._sampler_of(first)
+        return self._drawn(places, islice(sampler.order(per_cell=per_cell), units), most)
+
+    def _drawn(self, places: Rows, order: Iterator[int], most: int | None) -> Rows:
+        """Return the trials, of some places, of the units of an order, which are numbered among those of the places."""
+        numbers, sizes = np.unique(self.units[places], return_counts=True)
         chosen: list[int] = []
         trials = 0
-        for unit in self._sampler_of(places[first]).order():
+        for unit in order:
             trials += int(sizes[unit])
-            if trials > most and chosen:
+            if most is not None and trials > most and chosen:
                 break
             chosen.append(unit)
         return places[np.isin(self.units[places], numbers[chosen])]

@@ -31,6 +31,9 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
     over: str | tuple[str, ...] = ()
     """What the claim is to hold for beyond the values at hand: one column is resampled whole, several are crossed. By
     default all that the study declares to be a sample."""
+    moderated: bool = False
+    """Whether the variances over several facets of the groups of a family are drawn towards what they have in common
+    (empirical Bayes). Right only where groups share no preferences: with shared ones, too much is found."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""
@@ -44,6 +47,11 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
             raise UsageError(
                 f"intervals is 'bca', which is not available over several facets ({' and '.join(self.ways)}). "
                 "Leave it out, or name one facet.",
+                code="options.conflict",
+            )
+        if self.moderated and len(self.ways) == 1:
+            raise UsageError(
+                f"moderated is true, which needs several facets, and over is {self.ways[0]}. Leave one of the two out.",
                 code="options.conflict",
             )
 
@@ -80,6 +88,8 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
     """Shape (units, ways): levels on the side that has the fewest."""
     clusters: Codes
     """Shape (units, ways): levels on all sides together."""
+    moderated: Flags | None = None
+    """Shape (units,): whether the variance was drawn towards those of other units; None: no."""
 
     @property
     def family(self) -> str:
@@ -97,7 +107,8 @@ class Inference(msgspec.Struct, frozen=True, kw_only=True):
         if len(self.ways) == 1:
             return f"{METHODS[self.plan.method]} ({self.ways[0]})"
         over = self.over(unit)
-        return f"{'crossed' if len(over) > 1 else 'cluster'} jackknife ({' x '.join(over)})"
+        drawn = ", moderated" if self.moderated is not None and self.moderated[unit] else ""
+        return f"{'crossed' if len(over) > 1 else 'cluster'} jackknife ({' x '.join(over)}){drawn}"
 
     def counted(self, unit: int) -> int:
         """Return the count of clusters: of crossed facets that of the one with fewer."""

@@ -8,7 +8,7 @@ p; else p is that of the jackknife's variance with Student's t.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,142 +28,17 @@ from .estimates import (
     undefined,
 )
 from .estimates import tested as tested_by
-from .facets import OVER, Inference, Permutation, infer_over, without
-from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, ratio, t_ends, t_test
-from .measures import DeclaredMeasure, Derived, Share, SummedMeasure
-from .multiway import Cells
-from .recipes import EffectSize, Function, Range, Recipe, Sample, Test, called
+from .facets import OVER, FacetOptions, Inference, Permutation, infer_over, without
+from .intervals import LEAST_P, Array, Bounds, Flags, binomial_test, exact_interval, t_ends, t_test
+from .joint import Joint, joint_of
+from .measures import DeclaredMeasure, Share, SummedMeasure
+from .moderation import Spread, moderated, with_spread
+from .multiway import multiway_jackknife
+from .recipes import Sample, Test
 from .resampling import Resampling, bootstrap, flip_test, jackknife, label_test, swap_test
-from .summing import Summed, counted_rows, stacked, together
+from .summing import Summed, counted_rows, together
 
 EXACT, BINOMIAL = "exact (Clopper-Pearson)", "exact binomial"
-
-
-class Joint(msgspec.Struct, frozen=True, dict=True):
-    """The sums of the measures that one rests on, side by side, and how its value follows from them."""
-
-    cells: Cells
-    """Sums by the clusters; a unit is a group."""
-    value: Function
-    range: Range
-    effect: EffectSize | None
-    recipe: Recipe | None
-    """Of a measure with sums of its own."""
-    ways: tuple[str, ...]
-    """How rows are clustered; none where every row is independent."""
-
-    @property
-    def sums(self) -> Array:
-        """Return the sums of all cells, shape (cells, units, sides, columns); of one way these are its clusters."""
-        return self.cells.sums
-
-    @cached_property
-    def totals(self) -> Array:
-        """Return the sums of all clusters, shape (units, sides, columns)."""
-        return self.cells.totals
-
-    def over(self, columns: Any) -> Cells:
-        """Return the cells with some of the columns of their sums."""
-        return Cells(self.cells.codes, self.sums[..., columns])
-
-    @property
-    def tested(self) -> Function:
-        """Return what is compared with the neutral value."""
-        return self.value if self.recipe is None else self.recipe.tested or self.value
-
-    @property
-    def ranges(self) -> list[Range]:
-        """Return what each of the statistics can be that are drawn together."""
-        own = [] if self.effect is None or self.aside else [self.effect.range]
-        return [self.range, *own, self.range][: self.width - self.aside]
-
-    @property
-    def aside(self) -> bool:
-        """Return whether the effect size has an interval of its own."""
-        return self.effect is not None and self.effect.resamples is not None
-
-    @property
-    def width(self) -> int:
-        """Return how many statistics there are."""
-        return 1 + (self.effect is not None) + (self.tested is not self.value)
-
-    def statistics(self, totals: Array, *, drawn: bool = False) -> Array:
-        """Return the value, its effect size, and last what is compared with neutral, where that is another.
-
-        If `drawn`, only what is drawn together.
-        """
-        value = self.value(totals)
-        found = [value]
-        if self.effect is not None and not (drawn and self.aside):
-            found.append(self.effect.of(value if self.effect.of_value else totals))
-        if self.tested is not self.value:
-            found.append(self.tested(totals))
-        return np.stack(found, axis=-1)
-
-
-def join(measure: DeclaredMeasure, part: Part, design: Declaration, tables: Sequence[Cells]) -> Joint:
-    """Put the sums of the measures side by side that `measure` rests on."""
-    if not isinstance(measure, Derived):
-        assert isinstance(measure, SummedMeasure)
-        recipe = _recipe(measure)
-        if recipe.effect is not None:
-            recipe = recipe._replace(effect=recipe.effect._replace(resamples=measure.resamples_of_effect))
-        return Joint(tables[0], recipe.value, recipe.range, recipe.effect, recipe, part.ways)
-    # Measures of one side and of two meet in one: a cluster then brings all that it has.
-    every = [own.sums for own in tables]
-    alike = len({own.shape[-2] for own in every}) == 1
-    flat = [own if alike else own.reshape(*own.shape[:-2], 1, own.shape[-2] * own.shape[-1]) for own in every]
-    counts = [own[..., :1] if alike else own[..., :1].sum(axis=-2, keepdims=True) for own in every]
-    shapes = [own.shape[-2:] for own in every]
-    ends = np.cumsum([1, *(own.shape[-1] for own in flat)])
-
-    def value(totals: Array) -> Array:
-        pieces = [totals[..., low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
-        if not alike:
-            pieces = [own.reshape(*own.shape[:-2], *shape) for own, shape in zip(pieces, shapes, strict=True)]
-        bases = zip(design.bases(measure), pieces, strict=True)
-        if measure.average:
-            levels = {base.key: base.recipe().value(piece[..., None, :]) for base, piece in bases}
-            return np.asarray(_derived(measure, design, levels).mean(axis=-1))
-        return _derived(measure, design, {base.key: _recipe(base).value(piece) for base, piece in bases})
-
-    sums = Cells(tables[0].codes, np.concatenate([np.sum(counts, axis=0), *flat], axis=-1))
-    return Joint(sums, value, measure.limits, None, None, part.ways)
-
-
-def _derived(measure: DeclaredMeasure, design: Declaration, values: dict[str, Array]) -> Array:
-    if not isinstance(measure, Derived):
-        return values[measure.key]
-    return measure.scale * called(measure.by, [_derived(own, design, values) for own in design.parts(measure)])
-
-
-def _recipe(measure: SummedMeasure) -> Recipe:
-    """Return the recipe of one side for rows whose strata, or levels that weigh alike, stand on several."""
-    recipe = measure.recipe()
-    if measure.strata is None and not measure.average:
-        return recipe
-
-    def over(function: Function) -> Function:
-        if measure.average:
-            return lambda totals: np.asarray(function(totals[..., None, :]).mean(axis=-1))
-        return lambda totals: function(totals.sum(axis=-2, keepdims=True))
-
-    def weighted(sums: Array) -> Array:
-        assert recipe.deviations is not None
-        found: Array = ratio(recipe.deviations(sums), sums[..., 0].sum(axis=0)).sum(axis=-1, keepdims=True)
-        return found
-
-    effect = recipe.effect
-    if effect is not None and not effect.of_value:
-        effect = effect._replace(of=over(effect.of))
-    return recipe._replace(
-        value=over(recipe.value),
-        effect=effect,
-        tested=None if recipe.tested is None else over(recipe.tested),
-        neutral=None if recipe.neutral is None else over(recipe.neutral),
-        deviations=weighted if measure.average and recipe.deviations is not None else None,
-        bounds=lambda sample: recipe.bounds(sample._replace(units=sample.sides) if measure.average else sample),
-    )
 
 
 class Found(NamedTuple):
@@ -213,22 +88,29 @@ def _found(
 ) -> Iterator[tuple[list[int], list[Summed], Joint, list[Found]]]:
     bases = design.bases(measure)
     every = [Summed.of(bases, whole.of(measure, design)) for whole in wholes]
-    for places in together(every):
-        groups = [every[place] for place in places]
-        tables = [stacked(own) for own in zip(*(group.tables for group in groups), strict=True)]
-        joint = join(measure, groups[0].part, design, tables)
-        if joint.recipe is not None and joint.recipe.levels is not None:
-            # A level without a readable row is none of the groups that are compared.
-            there = joint.totals[..., 0].any(axis=0)
-            sums = joint.sums[..., there | (there.sum() < 2), :]
-            joint = msgspec.structs.replace(joint, cells=Cells(joint.cells.codes, sums))
+    bundles = [(places, [every[place] for place in places]) for places in together(every)]
+    joints = [joint_of(measure, groups, design) for _, groups in bundles]
+    spreads = _moderated(measure, [groups for _, groups in bundles], joints, options)
+    for (places, groups), joint, spread in zip(bundles, joints, spreads, strict=True):
         if isinstance(measure, Share) and not joint.ways and not measure.average:
             found = [exact(measure, joint, unit, design, options) for unit in range(len(groups))]
         elif groups[0].part.unknown and not joint.ways:
             found = _alone(joint)
         else:
-            found = resampled(measure, joint, design, options)
+            found = resampled(measure, joint, design, options, spread)
         yield places, groups, joint, found
+
+
+def _moderated(
+    measure: DeclaredMeasure, bundles: Sequence[Sequence[Summed]], joints: Sequence[Joint], options: TestingOptions
+) -> list[Spread | None]:
+    """Return the moderated variances of a measure's groups, where these are asked for; each family has its own."""
+    asked = isinstance(options, FacetOptions) and options.moderated and measure.neutral is not None
+    if not asked or not all(len(joint.ways) > 1 for joint in joints):
+        return [None] * len(joints)
+    spreads = [multiway_jackknife(joint.read, partial(joint.statistics, drawn=True)) for joint in joints]
+    families = [[tuple(group.part.group.get(name) for name in measure.apart) for group in groups] for groups in bundles]
+    return [*moderated(spreads, families)]
 
 
 def _estimate(
@@ -280,55 +162,55 @@ def _estimate(
     return Estimate.from_flat(**row | merge(*notes))
 
 
-def resampled(measure: DeclaredMeasure, joint: Joint, design: Declaration, options: TestingOptions) -> list[Found]:
+def resampled(
+    measure: DeclaredMeasure, joint: Joint, design: Declaration, options: TestingOptions, spread: Spread | None = None
+) -> list[Found]:
     """Return intervals and tests over clusters: resampled and permuted one way, or by the jackknife over several."""
-    ways, recipe = joint.ways or (f"{design.called}s",), joint.recipe
-    cells = joint.cells if recipe is None else joint.over(slice(recipe.reads))
+    ways, recipe, cells = joint.ways or (f"{design.called}s",), joint.recipe, joint.read
     value, neutral = joint.statistics(joint.totals), measure.neutral or 0.0
-    own = measure.intervals if isinstance(measure, SummedMeasure) else None
+    stated = measure.intervals if isinstance(measure, SummedMeasure) else None
     # A jackknife that was asked for tests, too; a permutation then stands in where nothing varies.
     test = None if measure.neutral is None else _permutation(joint, options)
     drawn = partial(joint.statistics, drawn=True)
-    plan = msgspec.structs.replace(options.plan, method=own or options.intervals)
+    point = recipe is not None and recipe.point
 
     @cache
     def inferred(level: float) -> Inference:
         # The p of a permutation has no level.
-        permutation = test if level == options.level and own != "jackknife" else None
-        at = msgspec.structs.replace(plan, level=level)
-        if recipe is not None and recipe.point:
+        permutation = test if level == options.level and stated != "jackknife" else None
+        at = msgspec.structs.replace(options.plan, method=stated or options.intervals, level=level)
+        if point:
             return without(ways, cells, drawn, at)
-        return infer_over(ways, cells, drawn, joint.ranges, at, neutral, permutation)
+        plain = infer_over(ways, cells, drawn, joint.ranges, at, neutral, permutation)
+        return plain if spread is None else with_spread(plain, drawn(cells.totals), spread, neutral, joint.ranges)
 
     @cache
     def ends(level: float) -> Array:
-        found = np.stack([inferred(level).low, inferred(level).high])
+        limits = np.stack([inferred(level).low, inferred(level).high])
         if recipe is not None and recipe.levels is not None:
-            found = _holding(value[:, : found.shape[-1]], found)
+            limits = _holding(value[:, : limits.shape[-1]], limits)
         if joint.aside:
-            found = np.insert(found, 1, _holding(value[:, 1], _effect_ends(joint, options, level)), axis=-1)
-        return found
+            limits = np.insert(limits, 1, _holding(value[:, 1], _effect_ends(joint, options, level)), axis=-1)
+        return limits
 
     @cache
     def studentised() -> list[dict[str, Any]]:
         return _studentised(neutral, joint, ways[0])
 
     def tested(unit: int) -> dict[str, Any]:
-        if measure.neutral is None or (recipe is not None and recipe.point):
+        if measure.neutral is None or point:
             return {}
         found = _tested(joint, unit, whole, options)
         if not found and len(ways) == 1:
             found = studentised()[unit]
-        if not found and own == "jackknife" and test is not None and len(ways) == 1:
+        if not found and stated == "jackknife" and test is not None and len(ways) == 1:
             p = float(test.p(joint.sums[:, [unit]])[0, 0])
             found = tested_by(f"{test.name} ({ways[0]})", p, whole.counted(unit), options)
         return found
 
     def found(unit: int) -> Found:
         method = whole.method(unit) if joint.ways else whole.method(unit).removeprefix("cluster ")
-        none = interval_caveats(int(whole.levels[unit].max(initial=0)), None)
-        if recipe is not None and recipe.point:
-            none = ()
+        none = () if point else interval_caveats(int(whole.levels[unit].max(initial=0)), None)
         return Found(
             value=value[unit],
             ends=lambda level: ends(level)[:, unit],

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from fakes import ask, fake_catalogue
 
@@ -33,7 +34,7 @@ HALVES = StudyEntry(
     probe="count", metrics={"mean": {}}, limit=Limits(unit=("number",), cells=("parity",), quick={"distinct": 500})
 )
 SINGLE = StudyEntry(probe="count", metrics={"mean": {}}, limit=Limits(unit=("number",)))
-OPTION = StudyEntry(probe="count", metrics={"mean": {}}, limit=Limits(option="n"))
+OPTION = StudyEntry(probe="count", metrics={"mean": {}}, limit=Limits(unit=("number",), option="n"))
 
 
 @pytest.fixture
@@ -89,21 +90,26 @@ def test_study_that_declares_nothing_is_taken_as_those_of_its_probe():
     bare = StudyEntry(probe="count", metrics={"mean": {}})
     known = fake_catalogue(halves=HALVES, own=bare)
     assert asked(known, "own", n=100, limit=15) == asked(known, "halves", n=100, limit=15)
-    apart = fake_catalogue(halves=HALVES, option=OPTION, own=bare)
+    apart = fake_catalogue(halves=HALVES, single=SINGLE, own=bare)
     with raises_code(UsageError, "limit.undeclared"):
         apart.study("own", {}, {"n": 100, "limit": 15})
 
 
-def test_own_option_of_a_study_makes_it_smaller(counts):
-    part = counts.study("option", {}, {"limit": 4})
-    assert part.options == {"n": 4} and "n = 4" in part.notes[0]
+def test_part_that_an_option_takes_is_no_whole_study(counts):
+    part = counts.study("option", {}, {"n": 50, "limit": 4})
+    assert part.options == {"n": 50} and len(asked(counts, "option", n=50, limit=4)) == 4
+    assert counts.whole(part) == counts.study("option", {}, {})
 
 
 @pytest.mark.parametrize(("own", "limit", "left"), [(5, 4, 4), (5, 5, 5), (3, 4, 3), (600, None, QUICK_TRIALS)])
 def test_count_that_a_study_file_sets_stays_the_most(own, limit, left):
-    entry = StudyEntry(probe="count", metrics={"mean": {}}, options={"n": own}, limit=Limits(option="n"))
-    part = fake_catalogue(own=entry).study("own", {}, {"quick": True} if limit is None else {"limit": limit})
-    assert part.options["n"] == left and (part.limit is None) == (left == own)
+    entry = StudyEntry(
+        probe="count", metrics={"mean": {}}, options={"n": own}, limit=Limits(unit=("number",), option="n")
+    )
+    catalogue = fake_catalogue(own=entry)
+    given = {"quick": True} if limit is None else {"limit": limit}
+    part = catalogue.study("own", {}, given)
+    assert len(asked(catalogue, "own", **given)) == left and (part.limit is None) == (left == own)
 
 
 @pytest.mark.parametrize(
@@ -175,17 +181,53 @@ def test_rare_cell_is_asked_in_full_and_the_others_share_the_rest():
 def test_every_study_of_the_package_has_a_small_part():
     catalogue = Catalogue.load()
     for name, entry in catalogue.registry.studies.items():
-        assert bool(entry.limit.option) != bool(entry.limit.unit), name
+        options = catalogue.plugins.load("probe", entry.probe).options.__struct_fields__
+        assert entry.limit.unit and (not entry.limit.option or entry.limit.option in options), name
 
 
-@pytest.mark.parametrize(
-    ("name", "cell"), [("subtle-sai", ("domain", "pronoun", "given")), ("indicasa", ("category",))]
-)
-def test_part_of_a_study_is_balanced(name, cell):
+DRAWN = {
+    "bistereo-pairs": ("sentiment", ("axis", "gender", "sentiment"), {"opening": 12}),
+    "bistereo-nli": ("sentiment", ("sentiment", "gender", "kind", "category", "direction"), {"attribute": 17}),
+    "subtle-asa": ("given", ("domain", "pronoun", "given"), {"order": 6, "neutral": 30}),
+    "indicasa": ("category", ("category",), {"source": 4}),
+}
+"""Side of the contrast, cells, and how many levels the side with the fewest has of some facets, by study."""
+NOTHING = "neutral"
+"""A side of `bistereo-pairs` that is in no contrast."""
+
+
+def drawn_part(catalogue, name, **options):
+    stage = first(catalogue, catalogue.study(name, {}, options))
+    return stage.design, np.arange(stage.design.size) if stage.rows is None else stage.rows
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_part_of_a_study_with_an_option_of_its_own_is_nested_whole_and_balanced(name):
+    side, cells, facets = DRAWN[name]
+    catalogue, smaller = Catalogue.load(), set()
+    for limit in (10, 20) if name == "indicasa" else (37, 60, 61, 200):
+        design, rows = drawn_part(catalogue, name, limit=limit)
+        units = Counter(design.units[rows].tolist())
+        places = [place for place, unit in zip(rows.tolist(), design.units[rows].tolist(), strict=True) if units[unit]]
+        assert len(units) == limit and all(count == (design.units == unit).sum() for unit, count in units.items())
+        assert smaller <= (smaller := set(places))
+        heads = np.intersect1d(np.unique(design.units, return_index=True)[1], rows)
+        sizes = Counter(zip(*(design.column(cell, heads) for cell in cells), strict=True))
+        assert max(sizes.values()) - min(sizes.values()) <= 1
+        for facet, levels in facets.items():
+            used = Counter(zip(design.column(side, heads), design.column(facet, heads), strict=True))
+            per_side = Counter(level for level, _ in used)
+            units_of = Counter(design.column(side, heads))
+            for level in {*per_side} - {NOTHING}:
+                assert per_side[level] >= min(levels, units_of[level] - 3), (facet, limit)
+
+
+def test_part_is_drawn_from_the_part_that_an_option_takes():
     catalogue = Catalogue.load()
-    part = catalogue.study(name, {}, {"limit": 65})
-    trials = list(first(catalogue, part).trials({}))
-    assert len(trials) <= 65 and len(set(Counter(tuple(t.factors[c] for c in cell) for t in trials).values())) == 1
+    design, chosen = drawn_part(catalogue, "bistereo-pairs", per_cell=20)
+    _, rows = drawn_part(catalogue, "bistereo-pairs", per_cell=20, limit=36)
+    assert {*rows.tolist()} < {*chosen.tolist()} and len(rows) == 2 * 36
+    assert len({*design.column("opening", rows)}) >= 10
 
 
 def test_part_of_a_study_is_certified_at_another_size(monkeypatch):
