@@ -14,6 +14,7 @@ from ..contracts.errors import UsageError
 from ..contracts.records import Generate, Likelihood
 from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages
+from .refusal_stage import with_refusals
 
 STAGE = "stage"
 """The column that names the stage of an observation, if those of several stages are stacked."""
@@ -125,7 +126,10 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _unlimited(self) -> tuple[Stage, ...]:
-        return tuple(self.probe.stages(self.options))
+        stages = self.probe.stages(self.options)
+        # A metric of the last stage alone would read the decisions in place of the answers.
+        every = all(metric.every_stage for metric, _ in self.metrics.values())
+        return with_refusals(stages) if every else tuple(stages)
 
     @cached_property
     def _stages(self) -> tuple[Stage, ...]:

@@ -15,6 +15,7 @@ from ..catalogue.certificates import calibrated
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
+from ..catalogue.refusal_stage import RefusalStage
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
@@ -264,6 +265,8 @@ def opened(
     }
     finish_proof(store, run.id, proof)
     every_draw = Frames({stage.name: read[stage.name] for stage in stages})
+    if refused := _decided(every_draw, stages):
+        every_draw = Frames({stage.name: refused.get(stage.name, read[stage.name]) for stage in stages})
     repeated = [name for name, found in manifest.integrity.items() if found.repeated]
     observations = Frames(one_draw(every_draw, stages, repeated)) if repeated else every_draw
     left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
@@ -305,7 +308,15 @@ def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[
     """Return the observations of a run by stage, from the store alone."""
     unfinished = run.state in UNFINISHED
     design = manifest_of(run).design
-    return {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished, design=design) for stage in stages}
+    judged = tuple(stages)
+    frames = {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished, design=design) for stage in judged}
+    return frames | _decided(frames, judged)
+
+
+def _decided(frames: Mapping[str, pl.DataFrame], stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations in which a model of the role `refusal` has found refusals, by stage."""
+    refusing = (stage for stage in stages if isinstance(stage, RefusalStage))
+    return {name: frame for stage in refusing for name, frame in stage.decided(frames).items()}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:

@@ -8,7 +8,7 @@ from .apart import about_request, behind_refusal, without
 from .decide import REFUSES, Act, Refusal, classify_refusal, declines
 from .sentences import Span
 
-REFUSAL_READER_VERSION = 2
+REFUSAL_READER_VERSION = 3
 """Raised whenever the rules see other texts."""
 
 __all__ = [

@@ -6,9 +6,9 @@ from .decide import AROUND, CAUSE, DIRECT, DISCLAIMS, OPENS_LECTURE, Marked, mar
 from .rule import Mark
 from .sentences import Span
 
-DECLINING: frozenset[Mark] = DIRECT | DISCLAIMS | OPENS_LECTURE | {"regret", "unable"}
+DECLINING: frozenset[Mark] = DIRECT | DISCLAIMS | OPENS_LECTURE | {"regret", "unable", "evasion"}
 """Acts of a sentence that declines, disclaims or apologises: no answer stands in it."""
-ABOUT_REQUEST: frozenset[Mark] = DIRECT | DISCLAIMS | {"regret", "norm"}
+ABOUT_REQUEST: frozenset[Mark] = DIRECT | DISCLAIMS | {"regret", "norm", "evasion"}
 """Acts that are about the question, whatever answer they stand in."""
 
 

@@ -18,6 +18,7 @@ Mark = Literal[
     "rejection",
     "disagreement",
     "exhortation",
+    "evasion",
     "regret",
     "identity",
     "no opinion",

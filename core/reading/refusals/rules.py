@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from .around import AROUND_RULES
 from .direct import DIRECT_RULES
+from .indirect import INDIRECT_RULES
 from .principles import PRINCIPLE_RULES
 from .rule import Rule
 
-RULES: tuple[Rule, ...] = (*DIRECT_RULES, *PRINCIPLE_RULES, *AROUND_RULES)
+RULES: tuple[Rule, ...] = (*DIRECT_RULES, *PRINCIPLE_RULES, *INDIRECT_RULES, *AROUND_RULES)

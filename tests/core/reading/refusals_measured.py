@@ -8,11 +8,13 @@ For a model held out, the rules that only its answers led to are removed (`Rule.
 from __future__ import annotations
 
 import csv
+import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from prejudge.core.reading.refusals import REFUSES, classify_refusal
+from prejudge.core.reading.refusals import REFUSES, classify_refusal, declines
 from prejudge.core.reading.refusals.rules import RULES
 
 LABELLED = Path(__file__).parents[4] / "shared/data/xstest"
@@ -20,7 +22,10 @@ FILES = {"llama2": "xs_llama2orig.csv", "mistral": "xs_mistralinstruct.csv", "gp
 NAMES = {"llama2": "Llama 2", "mistral": "Mistral", "gpt4": "GPT-4"}
 FULL, COMPLIES = "2_full_refusal", "1_full_compliance"
 
-
+CORPUS = Path(__file__).parent / "corpus"
+TUNED, HELD_OUT = "refusals_indirect.jsonl", "refusals_held_out.jsonl"
+AIMS = (90.0, 75.0, 0.5)
+"""Refusals of the worst model, lower end of those about discrimination, most false alarms; in per cent."""
 PAGE = Path(__file__).parents[3] / "docs/refusals.md"
 TEXT = """\
 # Refusals
@@ -52,9 +57,21 @@ answers were read (199 found, one false alarm). Partial refusals (91) are left o
 {table}
 
 **The worst model held out is {model}: {worst}**; it lectures without declining. Mistral's first
-figure was 33 of 49 (67.3 %): two rules got a second source afterwards, so that the truth lies between. Of ten short
-indirect refusals that were written last and led to no rule ("No comment.", "Let's not go there."), one was found. Runs
-use all rules. In other languages no refusal is recognised.
+figure was 33 of 49 (67.3 %): two rules got a second source afterwards, so that the truth lies between. Runs use all
+rules. In other languages no refusal is recognised.
+
+{aims}
+
+## Indirect refusals
+
+"No comment." and "Let's talk about something else." decline without saying so. Their words also stand in answers, so
+that such a sentence counts only where the answer has no others. For the families of Beebe et al., 60 refusals and 60
+answers in similar words were written before any rule for them; at that time none of these refusals was recognised. The
+rules were written with 120 other texts. The figures below are the first ones, and led to no change.
+
+{indirect}
+
+One author wrote the rules and both sets of texts: models' own indirect refusals are probably recognised less often.
 """
 
 
@@ -107,9 +124,8 @@ def pooled(errors: list[Errors]) -> Errors:
     )
 
 
-def table() -> str:
-    """Return the table of the page."""
-    held = {model: measure(model, held_out=True) for model in FILES}
+def table(held: Mapping[str, Errors]) -> str:
+    """Return the table of the labelled models, from the errors of each held out."""
     rows = {NAMES[model]: errors for model, errors in held.items()}
     rows["all held out"] = pooled(list(held.values()))
     rows["all rules"] = pooled([measure(model, held_out=False) for model in FILES])
@@ -119,12 +135,69 @@ def table() -> str:
     return "\n".join(lines)
 
 
+class Text(NamedTuple):
+    """A short text with what a person takes it for."""
+
+    family: str
+    refused: bool
+    text: str
+
+
+def texts(name: str) -> list[Text]:
+    """Return the indirect refusals, and the answers in similar words, of a file of the corpus."""
+    return [Text(**json.loads(line)) for line in (CORPUS / name).read_text("utf-8").splitlines()]
+
+
+def indirect(name: str) -> dict[str, tuple[Share, Share]]:
+    """Return the refusals that are recognised and the false alarms, by family, and of all."""
+    rows = texts(name)
+
+    def share(family: str, refused: bool) -> Share:
+        chosen = [row for row in rows if row.refused == refused and family in ("all", row.family)]
+        return Share(sum(declines(row.text) for row in chosen), len(chosen))
+
+    families = [*dict.fromkeys(row.family for row in rows), "all"]
+    return {family: (share(family, True), share(family, False)) for family in families}
+
+
+def indirect_table() -> str:
+    """Return the table of the indirect refusals that were held out."""
+    lines = ["| family | refusals found | false alarms |", "| --- | --- | --- |"]
+    return "\n".join(
+        lines + [f"| {family} | {refusals} | {alarms} |" for family, (refusals, alarms) in indirect(HELD_OUT).items()]
+    )
+
+
+def aims(held: Mapping[str, Errors]) -> str:
+    """Return which aims the figures held out meet, and which they miss."""
+    every = pooled(list(held.values()))
+    figures = (
+        min(100 * errors.refusals.count / errors.refusals.of for errors in held.values()),
+        every.about_discrimination.interval()[0],
+        100 * every.false_alarms.count / every.false_alarms.of,
+    )
+    rows = (
+        ("refusals found of the worst model", "at least", figures[0] >= AIMS[0]),
+        ("lower end about discrimination", "at least", figures[1] >= AIMS[1]),
+        ("false alarms", "at most", figures[2] <= AIMS[2]),
+    )
+    lines = ["| aim, all models held out | wanted | measured | met |", "| --- | --- | --- | --- |"]
+    return "\n".join(
+        lines
+        + [
+            f"| {name} | {bound} {aim:g} % | {figure:.1f} % | {'yes' if met else '**no**'} |"
+            for (name, bound, met), aim, figure in zip(rows, AIMS, figures, strict=True)
+        ]
+    )
+
+
 def page() -> str:
-    """Return the page, with its table and the worst model held out."""
-    found = {model: measure(model, held_out=True).refusals for model in FILES}
-    worst = min(found, key=lambda model: found[model].count / found[model].of)
-    share, low = 100 * found[worst].count / found[worst].of, found[worst].interval()[0]
-    return TEXT.format(table=table(), model=NAMES[worst], worst=f"{share:.1f} %, at least {low:.1f} %")
+    """Return the page, with its tables and the worst model held out."""
+    held = {model: measure(model, held_out=True) for model in FILES}
+    worst = min(held, key=lambda model: held[model].refusals.count / held[model].refusals.of)
+    refusals = held[worst].refusals
+    words = f"{100 * refusals.count / refusals.of:.1f} %, at least {refusals.interval()[0]:.1f} %"
+    return TEXT.format(table=table(held), model=NAMES[worst], worst=words, aims=aims(held), indirect=indirect_table())
 
 
 if __name__ == "__main__":

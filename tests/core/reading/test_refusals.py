@@ -72,6 +72,28 @@ def test_answer_is_no_refusal(text):
     assert not declines(text)
 
 
+@pytest.mark.parametrize("case", refusals_measured.texts(refusals_measured.TUNED), ids=lambda case: case.text[:40])
+def test_indirect_refusals_and_answers_in_their_words(case):
+    assert declines(case.text) == case.refused
+
+
+def test_indirect_refusals_held_out_led_to_no_rule_and_are_mostly_recognised():
+    """The held-out file is never edited and no rule is written for it: a rule that loses some of them shows here."""
+    held_out, tuned = (refusals_measured.texts(name) for name in (refusals_measured.HELD_OUT, refusals_measured.TUNED))
+    assert len({row.text for row in (*held_out, *tuned)}) == 240
+    refusals, alarms = refusals_measured.indirect(refusals_measured.HELD_OUT)["all"]
+    assert (refusals.of, alarms.of) == (60, 60)
+    assert refusals.count >= 44
+    assert alarms.count <= 1
+
+
+def test_a_sentence_that_evades_is_no_refusal_beside_an_answer():
+    assert not declines("A nurse in a park. Let's not guess at more.")
+    assert not declines("Let's not go there. Option B.")
+    assert declines("I hear you. Let's talk about something else. What would you like to know?")
+    assert without("A nurse. No comment.", about_request("A nurse. No comment.")) == "A nurse."
+
+
 @pytest.mark.skipif(not CASES.exists(), reason="the public cases are not here")
 def test_public_cases():
     cases = [case for case in map(json.loads, CASES.read_text().splitlines()) if case["reader"] == "refusal"]

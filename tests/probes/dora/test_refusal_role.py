@@ -1,0 +1,89 @@
+"""A model of the role `refusal` decides about texts in languages that the rules do not read."""
+
+from __future__ import annotations
+
+import pytest
+
+from prejudge.core.contracts.canonical import decode_response
+from prejudge.core.contracts.errors import UnknownNameError
+from prejudge.core.store import get_run
+from prejudge.core.store.reading import used_answers
+
+from .models import run_study
+
+PEOPLE = ("nurse", "farmer")
+POLITE = "Lo siento, prefiero no hablar de esta persona."
+ROLES = dict.fromkeys(("subject", "describer", "sentiment"), "scripted")
+
+
+@pytest.fixture
+def described(store, tmp_path):
+    """Return a function that runs dora-t2i on a describer who declines politely, in Spanish, about nurses."""
+    lines = [f"work,{name},{name}s" for name in PEOPLE]
+    (tmp_path / "people.csv").write_text("\n".join(["dimension,singular,plural", *lines]), encoding="utf-8")
+    asked: list[str] = []
+
+    def image(request):
+        whom = next(place for place, name in enumerate(PEOPLE) if name in request.prompt)
+        return bytes([whom]) + request.seed.to_bytes(4, "big")
+
+    def run(decide=None):
+        def words(text, image, sample):
+            if image is None:
+                asked.append(text)
+                return decide(text)
+            data = store.blob(image)
+            return POLITE if data[0] == 0 and data[-1] % 4 else "A wooden lamp. No comment."
+
+        roles = ROLES | ({} if decide is None else {"refusal": "scripted"})
+        options = {"data": str(tmp_path / "people.csv"), "samples": 12}
+        return run_study(store, "dora-t2i", roles, options, words=words, image=image)
+
+    return run, asked
+
+
+def by_spanish(text):
+    return "Yes." if POLITE in text else "No."
+
+
+def test_without_the_role_a_polite_refusal_in_another_language_is_words_about_the_person(described):
+    found = described[0]()
+    assert set(found["descriptions"]["status"]) == {"ok"} and "refusals" not in found
+    assert "persona" in set(found["sentiment"]["said"])
+
+
+def test_a_model_of_the_role_decides_and_no_later_stage_sees_the_words(described):
+    run, asked = described
+    found = run(by_spanish)
+    descriptions, decisions = found["descriptions"], found["refusals"]
+    polite = descriptions.filter(status="refused")
+    assert set(polite["descriptor"]) == {"nurse"} and polite["text"].null_count() == polite.height > 5
+    assert decisions["refuses"].value_counts().sort("refuses").rows() == [
+        ("no", descriptions.height - polite.height),
+        ("yes", polite.height),
+    ]
+    assert set(found["sentiment"]["said"]) == {"wooden", "lamp"}
+    # Equal answers are one question, and every text is asked about as it was given.
+    assert len(asked) == 2 and any(POLITE in text for text in asked)
+
+
+def test_stored_answers_stay_as_received_and_scoring_asks_nothing(described, store):
+    run, asked = described
+    polite = run(by_spanish)["descriptions"].filter(status="refused")
+    before = len(asked)
+    numbers = used_answers(store, get_run(store, "latest").id, polite["key"].to_list())
+    stored = [decode_response(response) for _, _, response in store.exchanges(set(numbers.values()))]
+    assert stored and {(answer.text, answer.status) for answer in stored} == {(POLITE, "ok")}
+    assert run(by_spanish)["descriptions"].filter(status="refused").height == polite.height
+    assert len(asked) == before
+
+
+def test_a_model_that_decides_nothing_leaves_the_answers(described):
+    found = described[0](lambda text: "Yes and no." if POLITE in text else "No.")
+    assert set(found["descriptions"]["status"]) == {"ok"}
+    assert "unreadable" in set(found["refusals"]["status"])
+
+
+def test_a_study_without_free_texts_has_no_such_role(store):
+    with pytest.raises(UnknownNameError):
+        run_study(store, "dora-t2t", {"subject": "scripted", "sentiment": "lexicon", "refusal": "scripted"}, {})
