@@ -116,6 +116,7 @@ def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scala
     named = {"system_prompt": options.system_prompt, "max_tokens": options.max_tokens, "effort": options.effort}
     settings |= {name: value for name, value in named.items() if value is not None}
     settings |= thinking_settings(options)
+    # It says what the model read, and is stored with each answer, which a stop text cuts by it.
     settings |= {"think_opened": True} if options.think_opened else {}
     # A seed chooses a draw, and no other model: an endpoint that turns out to refuse it keeps its answers.
     if omitted := sorted(set(options.omit) - {"seed"}):

@@ -11,6 +11,7 @@ from ...core.contracts.errors import PermanentError
 from ...core.reading.reasoning import MARK_TOKENS
 from ..shared.border import check_continuations, common_start, first_beyond
 from ..shared.sampling import piece_text
+from ..shared.start import AUTO, BOS, NONE, SEPARATOR, first_token, no_context
 
 
 class Row(NamedTuple):
@@ -26,16 +27,20 @@ class Row(NamedTuple):
 class Encoder:
     """A fast tokenizer that maps each token to its exact characters."""
 
-    def __init__(self, tokenizer: Any, shown: Sequence[str] = MARK_TOKENS) -> None:
-        """Special tokens are no part of an answer's text, but for those `shown`: marks of reasoning may be such."""
+    def __init__(self, tokenizer: Any, shown: Sequence[str] = MARK_TOKENS, start: str = AUTO) -> None:
+        """Special tokens are no part of an answer's text, but for those `shown`: marks of reasoning may be such.
+
+        `start`: what stands before every text that takes the tokenizer's special tokens.
+        """
         self._tokenizer = tokenizer
         special = {n: one.content for n, one in tokenizer.added_tokens_decoder.items() if one.special}
         self._hidden = frozenset(number for number, text in special.items() if text not in shown)
         self._shows = len(self._hidden) < len(special)
-        self._bos: int | None = tokenizer.bos_token_id
         self._backend = _untrimmed(tokenizer.backend_tokenizer)
         normalizer = json.loads(self._backend.to_str())["normalizer"]
         self._blank = any(part.get("type") == "Prepend" for part in _parts(normalizer, "normalizers"))
+        self._start = self._start_ids(start)
+        self._first = self._first_ids(start)
 
     def encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """Return the tokens of prompts; `special` adds the tokenizer's initial special tokens, never its final ones."""
@@ -54,13 +59,9 @@ class Encoder:
         split = common_start(rows, firsts)
         if split:
             return [Row(ids, split, len(prompt) - encoded[0][1][split - 1]) for ids in rows]
-        if self._bos is None:
-            raise PermanentError(
-                "the prompt has no token before the continuation, and this tokenizer has no token for the beginning "
-                "of a text: the first token has nothing to be conditioned on. Give a prompt.",
-                code="request.no-context",
-            )
-        return [Row([self._bos, *ids], 1, len(prompt)) for ids in rows]
+        if not self._first:
+            raise no_context("the tokenizer")
+        return [Row([*self._first, *ids], len(self._first), len(prompt)) for ids in rows]
 
     def text(self, prompt: Sequence[int], answer: Sequence[int]) -> str:
         """Return what `answer` adds to the text of `prompt`; a leading space survives where the prompt shows it."""
@@ -83,6 +84,8 @@ class Encoder:
 
         SentencePiece vocabularies put a blank before a text: one that begins with a blank has it already.
         """
+        added_start = self._start if special else None
+        special = special and added_start is None
         found = []
         given = [text[1:] if self._blank and text[:1] == " " != text else text for text in texts]
         for text, short, encoding in zip(
@@ -97,8 +100,26 @@ class Encoder:
             # An end-of-text token behind the text would be conditioned on, and scored, as if it had been written.
             while added and size and added[size - 1] and not _all_special(added, size):
                 size -= 1
-            found.append((ids[:size], ends[:size]))
+            before = added_start or []
+            found.append(([*before, *ids[:size]], [*([0] * len(before)), *ends[:size]]))
         return found
+
+    def _start_ids(self, start: str) -> list[int] | None:
+        """Return the tokens that stand before every plain text; None: those that the tokenizer adds."""
+        if start == AUTO:
+            return None
+        if start in (BOS, NONE):
+            bos = self._tokenizer.bos_token_id
+            return [] if start == NONE or bos is None else [bos]
+        return list(self._backend.encode(start, add_special_tokens=False).ids)
+
+    def _first_ids(self, start: str) -> list[int]:
+        """Return the token that the first one of a text is given where nothing else stands before it."""
+        separator = self._backend.token_to_id(SEPARATOR)
+        token = first_token(self._tokenizer.bos_token, separator is not None) if start == AUTO else None
+        if token is None:
+            return []
+        return [separator if token == SEPARATOR else self._tokenizer.bos_token_id]
 
 
 def _place_blank(offsets: Sequence[tuple[int, int]], ends: list[int]) -> None:

@@ -19,6 +19,7 @@ from ...core.contracts.model_files import ModelFiles, Recognised
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ...core.contracts.thinking import Level
 from ..shared.reasoning import thinking_settings
+from ..shared.start import AUTO, Start, start_settings
 from ..shared.thinking import by_template, check_arguments
 from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
@@ -38,7 +39,7 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     option_effects = {
         "model": "file",
         **harmless(
-            "n_ctx max_tokens chat_format system_prompt answer_room chat_template_kwargs "
+            "n_ctx max_tokens chat_format start system_prompt answer_room chat_template_kwargs "
             "cache_dtype flash_attention n_gpu_layers threads batch_items"
         ),
     }
@@ -51,6 +52,11 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """Longest answer in tokens if the request sets no limit."""
     chat_format: str | None = None
     """`file`: the file's own template; `plain`: none; or a format of llama.cpp by name. None: `file` if it has one."""
+    start: Start = AUTO
+    """What stands before the first token of a plain text. `auto`: what the tokenizer puts there; where that is nothing
+    and the text has no prompt, its token for the beginning of a text, or `<|endoftext|>` if that is none or a mark of
+    chats. `bos`: always that token; `none`: nothing; any other text: this text, in which `<|endoftext|>` and the like
+    are tokens."""
     system_prompt: str | None = None
     """Text before every prompt; for messages, the system message, joined with their own."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -180,6 +186,7 @@ class LlamaCpp(ThreadedAdapter):
             arguments=options.chat_template_kwargs,
             n_ctx=n_ctx,
             name=self._source.name,
+            start=options.start,
         )
         return Answers(Engine(self._source, setup), asking)
 
@@ -201,6 +208,7 @@ def _settings(options: LlamaCppOptions, source: GGUF, chat_format: str) -> dict[
         "max_tokens": options.max_tokens,
         "quantisation": source.quantisation,
     }
+    settings |= start_settings(options, source.bos, source.separates)
     settings |= thinking_settings(options, options.chat_template_kwargs)
     if chat_format == FILE:
         settings["chat_template"] = hashlib.sha256((source.chat_template or "").encode()).hexdigest()

@@ -26,6 +26,7 @@ from ...core.contracts.records import (
 from ...core.reading.reasoning import MARK_TOKENS, find_stop, is_opened
 from ..shared.border import check_continuations, common_start
 from ..shared.sampling import answer_length, check_limits, piece_text
+from ..shared.start import AUTO, BOS, NONE, SEPARATOR, first_token, no_context
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .grammar import Grammar, grammar_text
 from .model import Engine
@@ -46,6 +47,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     n_ctx: int
     name: str
+    start: str = AUTO
 
 
 class Encoded(NamedTuple):
@@ -65,6 +67,8 @@ class Answers:
     def __init__(self, engine: Engine, asking: Asking) -> None:
         self.engine = engine
         self._asking = asking
+        self._start = _start_tokens(engine, asking.start)
+        self._first = _first_tokens(engine, asking.start)
 
     def likelihood(self, request: Likelihood) -> Likelihoods:
         """Score continuations.
@@ -123,7 +127,7 @@ class Answers:
         return render_builtin(self.engine.lib, asking.chat_format, turns)
 
     def _begin(self, rendered: Rendered) -> list[int]:
-        return [] if rendered.whole or self.engine.bos is None else [self.engine.bos]
+        return [] if rendered.whole else self._start
 
     def _encode(self, prompt: Rendered, continuations: Sequence[str]) -> Encoded:
         begin, before = self._begin(prompt), prompt.text.encode()
@@ -141,15 +145,11 @@ class Answers:
         start = common_start(rows, firsts)
         own = start - len(begin)
         overlap = len(before[places[own - 1] if own > 0 else 0 :].decode(errors="replace"))
-        if start == 0 and self.engine.any_bos is not None:
-            rows, start = [[self.engine.any_bos, *row] for row in rows], 1
-            self._check_size(max(map(len, rows)), 0)
+        if start == 0 and not self._first:
+            raise no_context(repr(self._asking.name))
         if start == 0:
-            raise PermanentError(
-                f"no token comes before the first of {continuations[0][:40]!r}, and {self._asking.name!r} has none to "
-                "begin a text with, so its likelihood is not defined. Give a prompt.",
-                code="request.no-context",
-            )
+            rows, start = [[*self._first, *row] for row in rows], len(self._first)
+            self._check_size(max(map(len, rows)), 0)
         return Encoded(rows, start, overlap)
 
     def _check_size(self, tokens: int, more: int) -> None:
@@ -173,6 +173,26 @@ class Answers:
             )
         scores = tuple(float(value) for value in values)
         return TokenScores(log_probability=math.fsum(scores), count=len(scores), values=scores)
+
+
+def _start_tokens(engine: Engine, start: str) -> list[int]:
+    """Return the tokens that stand before every plain text."""
+    if start in (AUTO, BOS, NONE):
+        bos = {AUTO: engine.bos, BOS: engine.any_bos, NONE: None}[start]
+        return [] if bos is None else [bos]
+    return engine.encode(start)
+
+
+def _first_tokens(engine: Engine, start: str) -> list[int]:
+    """Return the token that the first one of a text is given where nothing else stands before it."""
+    if start != AUTO:
+        return []
+    bos = engine.token_texts()["bos_token"]
+    separator = engine.encode(SEPARATOR)
+    token = first_token(bos, len(separator) == 1)
+    if token == bos and engine.any_bos is not None:
+        return [engine.any_bos]
+    return [] if token is None else separator
 
 
 class _Drawing:

@@ -16,9 +16,11 @@ from typing import Any
 import msgspec
 
 from ...core.contracts.errors import ModelLoadError
+from ..shared.start import SEPARATOR
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+TOKENS = "tokenizer.ggml.tokens"
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _QUANTISATIONS = (
     "F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS IQ2_XS "
@@ -37,6 +39,10 @@ class GGUF(msgspec.Struct, frozen=True):
     metadata: dict[str, Any]
     tensors: frozenset[str]
     """Names of the tensors of the first file."""
+    bos: str | None = None
+    """The tokenizer's token for the beginning of a text."""
+    separates: bool = False
+    """Whether its vocabulary has the token that separates documents."""
 
     @property
     def quantisation(self) -> str:
@@ -75,8 +81,17 @@ def find_gguf(model: str) -> GGUF:
         what = "a directory; give the .gguf file in it" if path.is_dir() else "not there"
         raise ModelLoadError(f"model file {model!r} is {what}.", code="model.not-found")
     metadata, tensors = _read(path)
+    tokens: list[bytes] = metadata.pop(TOKENS, [])
     _check_kind(metadata, model)
-    return GGUF(path, path.name, _digest(_shards(path, metadata)), metadata, tensors)
+    return GGUF(
+        path,
+        path.name,
+        _digest(_shards(path, metadata)),
+        metadata,
+        tensors,
+        bos=_named(tokens, metadata.get("tokenizer.ggml.bos_token_id", _bos_of(metadata))),
+        separates=SEPARATOR.encode() in tokens,
+    )
 
 
 def template_of(model: str) -> str | None:
@@ -93,6 +108,15 @@ def first_files(names: Iterable[str]) -> list[str]:
     models = [name for name in names if name.lower().endswith(".gguf") and not name.lower().startswith("mmproj")]
     shards = {name: _SHARD.search(name) for name in models}
     return [name for name, shard in shards.items() if shard is None or int(shard[1]) == 1]
+
+
+def _bos_of(metadata: dict[str, Any]) -> int | None:
+    """Return the number that SentencePiece gives the token where the file names none."""
+    return 1 if metadata.get("tokenizer.ggml.model") == "llama" else None
+
+
+def _named(tokens: list[bytes], number: Any) -> str | None:
+    return tokens[number].decode(errors="replace") if isinstance(number, int) and 0 <= number < len(tokens) else None
 
 
 def _check_kind(metadata: dict[str, Any], model: str) -> None:
@@ -167,7 +191,8 @@ class _Reader:
         metadata = {}
         for _ in range(pairs):
             name = self._text()
-            value = self._value(self._take("I"))
+            kind = self._take("I")
+            value = self._texts() if name == TOKENS and kind == _ARRAY else self._value(kind)
             if value is not None:
                 metadata[name] = value
         return metadata, frozenset(self._tensor() for _ in range(tensors))
@@ -178,11 +203,14 @@ class _Reader:
         return value
 
     def _text(self) -> str:
+        return self._bytes().decode()
+
+    def _bytes(self) -> bytes:
         length = self._take("Q")
         start, self._at = self._at, self._at + length
         if self._at > len(self._data):
             raise IndexError
-        return self._data[start : self._at].decode()
+        return self._data[start : self._at]
 
     def _value(self, kind: int) -> Any:
         if kind == _STRING:
@@ -199,6 +227,11 @@ class _Reader:
                 self._jump(self._take("Q"))
             else:
                 self._value(kind)
+
+    def _texts(self) -> list[bytes]:
+        if self._take("I") != _STRING:
+            raise IndexError
+        return [self._bytes() for _ in range(self._take("Q"))]
 
     def _tensor(self) -> str:
         name = self._text()

@@ -77,7 +77,8 @@ class Engine:
         self._batch = self.lib.llama_batch_init(BLOCK, 0, 1)
         self._held: list[int] = []
         self._vocabulary: int = self.lib.llama_vocab_n_tokens(self.vocab)
-        bos: int = self.lib.llama_vocab_bos(self.vocab)
+        # Where the file names none, llama.cpp gives a number all the same.
+        bos: int = self.lib.llama_vocab_bos(self.vocab) if source.bos is not None else -1
         self.any_bos = bos if bos >= 0 else None
         self._blank = False
         self._blank = b"".join(self.piece(token, special=False) for token in self.encode("a")) == b" a"
@@ -114,7 +115,8 @@ class Engine:
 
     def token_texts(self) -> dict[str, str]:
         """Return the tokens that chat templates name."""
-        ids = {"bos_token": self.lib.llama_vocab_bos(self.vocab), "eos_token": self.lib.llama_vocab_eos(self.vocab)}
+        bos = -1 if self.any_bos is None else self.any_bos
+        ids = {"bos_token": bos, "eos_token": self.lib.llama_vocab_eos(self.vocab)}
         return {name: "" if token < 0 else self.piece(token, special=True).decode() for name, token in ids.items()}
 
     def prepare(self, tokens: Sequence[int]) -> Row:

@@ -232,7 +232,7 @@ class VLLM(ThreadedAdapter):
             self._model = _Model(
                 engine,
                 tokenizer,
-                Encoder(tokenizer),
+                Encoder(tokenizer, start=options.start),
                 Picturing(self._style, marker, tokenizer.bos_token, options.max_images),
                 sampling_defaults(settings),
                 named_ends(settings, source.config, tokenizer),

@@ -15,7 +15,9 @@ from ..hf.checkpoint import folder_template
 from ..hf.code import code_effects
 from ..hf.files import Source
 from ..hf.loading import own_method
+from ..hf.start import recorded_start
 from ..shared.reasoning import thinking_settings
+from ..shared.start import AUTO, Start
 from ..shared.thinking import by_template
 from ..shared.torch import DType
 
@@ -48,7 +50,7 @@ class VLLMOptions(Options, frozen=True, kw_only=True):
         "allow_pickle": "code",
         **harmless(
             "revision dtype quantization batch_invariant prefix_caching tensor_parallel gpu_memory max_context "
-            "max_images chat system_prompt max_new_tokens answer_room chat_template_kwargs batch_items"
+            "max_images chat start system_prompt max_new_tokens answer_room chat_template_kwargs batch_items"
         ),
     }
 
@@ -79,6 +81,11 @@ class VLLMOptions(Options, frozen=True, kw_only=True):
     chat: Chat = "auto"
     """How messages become text. `auto`: by the model's chat template, if it has one; `template`: always by it; `plain`:
     joined by blank lines."""
+    start: Start = AUTO
+    """What stands before the first token of a plain text. `auto`: what the tokenizer puts there; where that is nothing
+    and the text has no prompt, its token for the beginning of a text, or `<|endoftext|>` if that is none or a mark of
+    chats. `bos`: always that token; `none`: nothing; any other text: this text, in which `<|endoftext|>` and the like
+    are tokens."""
     system_prompt: str | None = None
     """Text before every prompt: as system message, or in front of a plain text."""
     max_new_tokens: Positive = 256
@@ -114,6 +121,7 @@ def identity_settings(options: VLLMOptions, dtype: DType, source: Source) -> dic
         "trust_remote_code": options.trust_remote_code,
         "batch_invariant": options.batch_invariant,
         "max_new_tokens": options.max_new_tokens,
+        **recorded_start(options, source),
         **thinking_settings(options, options.chat_template_kwargs),
     }
     if options.quantization is not None:

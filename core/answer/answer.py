@@ -54,8 +54,10 @@ def _answer_of(scores: Scores) -> Answer:
     )
     if (unfit := unfit_reply(question, scores)) is not None:
         return msgspec.structs.replace(common, replies=(unfit,), mend=unfit_remedy(scores))
-    estimates = questions_over(scores.estimates, scores.headline)
-    asked = asked_of(study.questions, question, estimates, flat(scores.options))
+    options = flat(scores.options)
+    applying = [one for one in study.questions if one.applies(options)]
+    estimates = questions_over(scores.estimates, scores.headline, applying)
+    asked = asked_of(study.questions, question, estimates, options)
     units = counted_units(scores, [e for _, *found in asked for e in chain(*found)])
     kept = [_enough(one, units) for one in asked]
     rows, left = rows_of([one for one, _ in kept])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ..catalogue.study import SUBJECT
 from ..contracts.sizes import State
 from ..contracts.words import p_value, percent
-from ..fitness import Profile, StageFitness, difference_in_refusals, remedies, unfit_words, unvaried_words
+from ..fitness import Profile, StageFitness, difference_in_refusals, mass_words, remedies, unfit_words, unvaried_words
 from ..scoring.score import Scores
 from .records import Reply
 
@@ -37,10 +37,11 @@ def unfit_remedy(scores: Scores) -> str:
 
 
 def first_sentences(scores: Scores) -> Iterator[str]:
-    """Yield a difference in refusals between groups, and then what does not vary among the answers."""
+    """Yield a difference in refusals between groups, what little the options hold, and what does not vary."""
     for fitness in (fitness for fitness in scores.fitness if fitness.role == SUBJECT):
         yield from _refusals(fitness)
         if fitness.fit:
+            yield from mass_words(fitness.every)
             yield from unvaried_words(fitness.every)
 
 

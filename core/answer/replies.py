@@ -348,6 +348,13 @@ def _cautions(question: Question, known: Sequence[Estimate], state: State) -> It
         yield f"The interval rests on few {independent(few, 'or')}, and may be too narrow."
 
 
-def questions_over(estimates: Mapping[str, Sequence[Estimate]], headline: Sequence[Estimate]) -> list[Estimate]:
-    """Return the estimates that questions are answered from: the headline, or else all."""
-    return list(headline) or [e for every in estimates.values() for e in every]
+def questions_over(
+    estimates: Mapping[str, Sequence[Estimate]], headline: Sequence[Estimate], questions: Sequence[Question] = ()
+) -> list[Estimate]:
+    """Return the estimates that questions are answered from: the headline, or else all.
+
+    Where a question is about a measure that the headline does not name, the estimates of that measure are among them.
+    """
+    every = [e for some in estimates.values() for e in some]
+    wanted = {question.measure for question in questions} - {e.metric for e in headline}
+    return [*headline, *(e for e in every if e.metric in wanted)] if headline else every

@@ -126,7 +126,8 @@ class Multiverse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Its group, where that is not the whole study."""
     choices: dict[str, list[Any]] = {}
     """Values by choice, the study's own first: an option of the probe, `METRIC.option`, `role.ROLE` (models),
-    `measure`, or `group.FACTOR` (such as a threshold)."""
+    `model.SETTING` (of the model that is studied, if it has such a setting), `measure`, or `group.FACTOR` (such as a
+    threshold)."""
 
 
 class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -64,8 +64,8 @@ ROWS = 12
     "given",
     multiple=True,
     metavar="NAME=A,B",
-    help="A choice and its values, the study's own first: an option, METRIC.option, role.ROLE, group.FACTOR or measure."
-    " Repeatable; adds to those of the study file.",
+    help="A choice and its values, the study's own first: an option, METRIC.option, role.ROLE, model.SETTING, "
+    "group.FACTOR or measure. Repeatable; adds to those of the study file.",
 )
 @click.option("--measure", default="", help="The measure. Default: that of the study file, or of its first question.")
 @click.option("--group", "groups", multiple=True, metavar="FACTOR=LEVEL", help="Its group. Repeatable.")

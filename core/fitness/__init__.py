@@ -13,12 +13,11 @@ from .profile import (
     Profile,
     StageFitness,
     difference_in_refusals,
-    entropy,
     profile_from,
     profile_of,
 )
 from .watch import ENOUGH, FIRST, LEVEL, Verdict, Watch
-from .words import MISPLACED, remedies, unfit_words, unvaried_words
+from .words import MISPLACED, mass_words, remedies, unfit_words, unvaried_words
 
 __all__ = [
     "ENOUGH",
@@ -33,11 +32,11 @@ __all__ = [
     "Verdict",
     "Watch",
     "difference_in_refusals",
-    "entropy",
     "is_cut",
     "is_echo",
     "look_at",
     "mass_of",
+    "mass_words",
     "profile_from",
     "profile_of",
     "remedies",

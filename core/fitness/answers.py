@@ -14,6 +14,7 @@ from ..contracts.records import (
     AnyResponse,
     Generate,
     Generation,
+    Likelihood,
     Likelihoods,
     Scalar,
     Text,
@@ -44,7 +45,7 @@ class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     values: Mapping[str, Scalar] = {}
     """Its outcomes."""
     mass: float | None = None
-    """Probability of all options together, of an answer by likelihood."""
+    """Probability of all options together, of an answer by likelihood to a question that names them."""
     text: str = ""
     """Its text; where it has none, its reasoning."""
 
@@ -81,7 +82,7 @@ def look_at(
         empty=unread and not text.strip(),
         misplaced=unread and bool(apart) and not is_cut(response),
         values=values,
-        mass=mass_of(response),
+        mass=mass_of(request, response),
         text=text if text.strip() else apart,
     )
 
@@ -106,15 +107,21 @@ def _runs(words: list[str]) -> set[tuple[str, ...]]:
 
 
 def question_text(request: AnyRequest) -> str:
-    """Return the text of the messages that a request sends; empty for other requests."""
-    if not isinstance(request, Generate):
+    """Return the text that a request asks a model to continue or answer; empty for other requests."""
+    if not isinstance(request, Generate | Likelihood):
         return ""
-    return "\n".join(part.text for message in request.messages for part in message.parts if isinstance(part, Text))
+    prompt = request.messages if isinstance(request, Generate) else request.prompt
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(part.text for message in prompt for part in message.parts if isinstance(part, Text))
 
 
-def mass_of(response: AnyResponse) -> float | None:
-    """Return the probability of all continuations together; None where none was asked for, or it is no probability."""
-    if not isinstance(response, Likelihoods) or not response.scores:
+def mass_of(request: AnyRequest | None, response: AnyResponse) -> float | None:
+    """Return the probability of all options together that a question names; None of a text that is only continued."""
+    if not isinstance(response, Likelihoods) or not isinstance(request, Likelihood) or not response.scores:
+        return None
+    question = question_text(request).casefold()
+    if not all(option.strip().casefold() in question for option in request.continuations):
         return None
     mass = sum(math.exp(min(0.0, score.log_probability)) for score in response.scores)
     return mass if math.isfinite(mass) else None

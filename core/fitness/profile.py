@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -83,12 +82,6 @@ class StageFitness(msgspec.Struct, frozen=True, kw_only=True):
     def fit(self) -> bool:
         """Return whether at least half of the questions were answered."""
         return self.every.answered >= ENOUGH
-
-
-def entropy(counts: Mapping[str, int]) -> float:
-    """Return the entropy of a distribution, in bits; 0 where all are one value."""
-    total = sum(counts.values())
-    return -sum(n / total * math.log2(n / total) for n in counts.values() if n) + 0.0 if total else 0.0
 
 
 def difference_in_refusals(groups: Mapping[str, Profile]) -> float | None:

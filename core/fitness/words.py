@@ -8,6 +8,8 @@ from ..contracts.words import percent
 from .answers import FitAnswer
 from .profile import Profile
 
+LITTLE = 0.5
+"""Probability of all options together, below which something else is likelier."""
 MOST = 0.5
 """Share of the unreadable answers, from which on most fail in one way."""
 SHOWN, CHARACTERS = 3, 200
@@ -44,6 +46,15 @@ def unvaried_words(profile: Profile) -> Iterator[str]:
     for name, (value, count, total) in profile.constant().items():
         label = name.replace("_", " ")
         yield f"The answers do not vary: {count:,} of {total:,} have the {label} {value!r}."
+
+
+def mass_words(profile: Profile) -> Iterator[str]:
+    """Yield that the options of a choice hold little of the probability, as a sentence."""
+    if profile.values and profile.mass is not None and profile.mass < LITTLE:
+        yield (
+            f"The options hold {percent(profile.mass, 1)} of the probability (median): asked in words, the model would "
+            "mostly say something else."
+        )
 
 
 def remedies(profile: Profile, limit: int | None, by_likelihood: str) -> str:

@@ -7,7 +7,9 @@ Sources of the marks: the reasoning parsers of vLLM and SGLang (`<think>`, `[THI
 Seed-OSS, Granite 3.2's sentences, `<|START_THINKING|>` of Command A Reasoning, Gemma 4's `<|channel>thought`, Kimi-VL's
 triangles, Kimi K3's `<|open|>think<|sep|>`), llama.cpp (`<|inner_prefix|>` of Apertus), OpenThoughts
 (`<|begin_of_thought|>`), and OpenAI's harmony format, with its channels or with what is left of them where a server
-drops special tokens: `analysis...assistantfinal...`.
+drops special tokens: `analysis...assistantfinal...`. Of Gemma 4's channel a server that drops them leaves `thought` on
+a line of its own, and nothing where the answer begins (vLLM's issue 38855): such a text has no answer, but for a short
+line behind a thought that was empty.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import re
 
 from ..contracts.records import Span
 
-REASONING_READER_VERSION = 1
+REASONING_READER_VERSION = 2
 """Raised whenever other parts of a text are read as reasoning; recorded with a reading, in no identity."""
 
 MARK_TOKENS: tuple[str, ...] = (
@@ -38,13 +40,17 @@ _CLOSING = (
 )
 _MARK = re.compile(rf"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE)
 _OPENED = re.compile(rf"(?:{_OPENING})\s*\Z", re.IGNORECASE)
-_PERHAPS = re.compile(r"[<\[\u25c1]|assistantfinal|\A\s*(?:analysis[A-Z]|Here(?:'s| is) my thought)")
+_PERHAPS = re.compile(r"[<\[\u25c1]|assistantfinal|\A\s*(?:analysis[A-Z]|thought\n|Here(?:'s| is) my thought)")
 """Most answers need no further look."""
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>|\Z")
 _STRIPPED_FINAL = "assistantfinal"
 _STRIPPED_OPENING = re.compile(r"\A\s*analysis(?=[A-Z])")
 """A channel's name that stands at the beginning of a text without its marks, and the first word glued to it."""
+_STRIPPED_THOUGHT = re.compile(r"\A\s*thought\n\s*")
+"""The name of Gemma's channel without its marks."""
+_FEW = 8
+"""Most words of a line that is taken as the answer behind an empty thought."""
 _GRANITE = re.compile(r"\A\s*Here(?:'s| is) my thought process:(.*?)(?:Here(?:'s| is) my response:|\Z)", re.DOTALL)
 
 _END_OF_TURN = re.compile(
@@ -145,6 +151,9 @@ def _outside_final(text: str) -> list[Span] | None:
         return [(0, final.end()), *([(end, len(text))] if end < len(text) else [])]
     if (place := text.rfind(_STRIPPED_FINAL)) >= 0:
         return [(0, place + len(_STRIPPED_FINAL))]
+    if (thought := _STRIPPED_THOUGHT.match(text)) is not None:
+        following = text[thought.end() :].strip()
+        return [(0, thought.end() if "\n" not in following and len(following.split()) <= _FEW else len(text))]
     return [(0, len(text))] if _STRIPPED_OPENING.match(text) else None
 
 
@@ -182,5 +191,5 @@ def _bare(thoughts: str) -> str:
     """Return reasoning without marks and blanks around it."""
     if granite := _GRANITE.match(thoughts):
         return granite[1].strip()
-    thoughts = _HARMONY_MARK.sub("\n", _MARK.sub("", thoughts))
+    thoughts = _STRIPPED_THOUGHT.sub("", _HARMONY_MARK.sub("\n", _MARK.sub("", thoughts)))
     return _STRIPPED_OPENING.sub("", thoughts).removesuffix(_STRIPPED_FINAL).strip()

@@ -5,9 +5,9 @@ The correct answer is always `neutral`: looks and behaviour do not imply a skin 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...core.contracts import (
     Counting,
@@ -16,6 +16,7 @@ from ...core.contracts import (
     Probe,
     Stage,
     StageRules,
+    Trial,
     Unreadable,
     harmless,
 )
@@ -26,6 +27,10 @@ from ..shared.sentence_pairs import draw_rows
 from .attributes import Attributes
 from .nli_asking import OUTCOMES, AskingOptions, ask, read
 from .nli_design import CELL, FACTORS, Selection, nli_design, texts
+from .nli_labels import PRIORS, PriorStage, with_priors
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
@@ -80,7 +85,7 @@ class NLIStage(DesignedStage):
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the label, and its probability if there is one."""
-        return read(response, self._options)
+        return read(response, self._options, factors)
 
 
 class GenerateNLIStage(NLIStage):
@@ -94,6 +99,16 @@ class LikelihoodNLIStage(NLIStage):
     """The same, with the likelihoods of the three words."""
 
     operation: ClassVar[type[Request]] = Likelihood
+    factors: ClassVar[tuple[str, ...]] = (*NLIStage.factors, *PRIORS)
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials, with what each label has without content."""
+        return with_priors(super().trials(earlier), earlier, str(self._options.prompt))
+
+    def priors(self) -> PriorStage:
+        """Return the stage before."""
+        options = self._options
+        return PriorStage([str(options.prompt)], lambda content, _: ask(content, content, options))
 
 
 STAGES: dict[str, type[NLIStage]] = {
@@ -112,7 +127,7 @@ class BIStereoNLI(Probe):
     )
 
     def stages(self, options: BIStereoNLIOptions) -> Sequence[Stage]:
-        """Return the one stage.
+        """Return the one stage; by likelihood after that of the labels without content.
 
         Raises:
             UsageError: `per_cell` is below 1.
@@ -128,7 +143,8 @@ class BIStereoNLI(Probe):
             for name in asked:
                 if name not in (names := [str(level) for level in whole.levels(what)]):
                     raise UnknownNameError(what, name, names)
-        return [STAGES[options.asking](options)]
+        stage = STAGES[options.asking](options)
+        return [stage.priors(), stage] if isinstance(stage, LikelihoodNLIStage) else [stage]
 
     def design(self, options: BIStereoNLIOptions) -> Design:
         """Return the declared design of the pairs."""

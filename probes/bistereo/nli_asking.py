@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -29,6 +29,7 @@ from ...core.contracts.records import (
 )
 from ...core.reading.results import Unread
 from ..shared.sampling import ensure_drawable
+from .nli_labels import Labels, label_shares
 from .nli_reading import read_words
 from .terms import LABELS
 
@@ -43,11 +44,16 @@ _SLOT = re.compile(r"\{(?:premise|hypothesis)\}")
 class AskingOptions(Options, frozen=True, kw_only=True):
     """Options of the requests."""
 
-    option_effects = harmless("prompt names")
+    option_effects = harmless("prompt names labels")
+    rereads: ClassVar[frozenset[str]] = frozenset({"labels"})
 
     asking: Asking = "classify"
     """`classify`: a model fine-tuned on inference; `generate`: an instruction model answers in words, as in the paper;
-    `likelihood`: the likeliest of the three words is the answer."""
+    `likelihood`: the likeliest of the three words is the answer, as `labels` compares them."""
+    labels: Labels = "calibrated"
+    """How `likelihood` compares the words: `calibrated`, by how much likelier each is than in the same question without
+    content; `sum`, by their probabilities, which favour frequent words; `per_token`, by the mean over tokens, which
+    favours words of many tokens."""
     prompt: str | int = PAPERS
     """Prompt of `generate` and `likelihood`: `1`, `2`, `3`, `3-as-printed` or `4` of appendix K.1."""
     names: tuple[str, ...] = LABELS
@@ -91,8 +97,16 @@ def ask(premise: str, hypothesis: str, options: AskingOptions) -> AnyRequest:
     return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
 
 
-def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] | Unreadable:
-    """Return the label, and the probabilities if the model gives them."""
+def read(
+    response: AnyResponse, options: AskingOptions, factors: Mapping[str, Scalar] = {}
+) -> Mapping[str, Scalar] | Unreadable:
+    """Return the label, and the probabilities if the model gives them.
+
+    Args:
+        response: The answer.
+        options: How it was asked.
+        factors: Of the trial; with likelihoods among them the labels' priors.
+    """
     if isinstance(response, Generation):
         found = read_words(response.text, numbered=options.prompt in ("1", "2"))
         if isinstance(found, Unread):
@@ -101,9 +115,8 @@ def read(response: AnyResponse, options: AskingOptions) -> Mapping[str, Scalar] 
     if isinstance(response, Classification):
         return _named(response.probabilities, options.names)
     if isinstance(response, Likelihoods) and len(response.scores) == len(LABELS):
-        scores = [score.log_probability for score in response.scores]
-        weights = [math.exp(score - max(scores)) for score in scores]
-        return _chosen([weight / sum(weights) for weight in weights])
+        shares = label_shares(response, options.labels, factors)
+        return shares if isinstance(shares, Unreadable) else _chosen(shares)
     return Unreadable("no answer that has a label")
 
 

@@ -16,6 +16,7 @@ from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
 from ..shared.sampling import ensure_drawable
 from .nli_asking import OUTCOMES, AskingOptions, ask, load_prompts, read
+from .nli_labels import PRIORS, Labels, PriorStage, with_priors
 from .terms import LABELS
 
 if TYPE_CHECKING:
@@ -31,14 +32,17 @@ class NLIPromptsOptions(Options, frozen=True, kw_only=True):
 
     option_effects = {
         "data": "file",
-        **harmless("prompts"),
+        **harmless("prompts labels"),
     }
 
     data: str | None = None
     """The CSV file. Rows with the label `-` are left out."""
     prompts: tuple[str | int, ...] = ()
     """Prompts to compare; empty: all."""
+    rereads: ClassVar[frozenset[str]] = frozenset({"labels"})
     asking: Literal["generate", "likelihood"] = "generate"
+    labels: Labels = "calibrated"
+    """How `likelihood` compares the three words, as in `bistereo-nli`."""
     per_label: int | None = None
     """Maximum number of rows per label, from the top; None: all."""
     temperature: float | None = 0.0
@@ -85,19 +89,26 @@ class PromptsStage(Stage):
         for row in self.rows:
             # The premise is named by the first row that has it: several hypotheses are about one.
             premise = first.setdefault(row.cells["premise"], str(row.line))
-            for prompt in map(str, self._options.prompts or load_prompts()):
+            for prompt in self._prompts():
                 request = ask(row.filled("premise"), row.filled("hypothesis"), self._asking(prompt))
                 factors: dict[str, Scalar] = {"item": str(row.line), "prompt": prompt, "truth": row.cells["label"]}
                 yield Trial(f"{row.line}/{prompt}", factors | {"premise": premise}, request)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the label as in `bistereo-nli`."""
-        return read(response, self._asking(str(factors["prompt"])))
+        return read(response, self._asking(str(factors["prompt"])), factors)
+
+    def _prompts(self) -> list[str]:
+        return [str(prompt) for prompt in self._options.prompts or load_prompts()]
 
     def _asking(self, prompt: str) -> AskingOptions:
         chosen = self._options
         return AskingOptions(
-            asking=chosen.asking, prompt=prompt, temperature=chosen.temperature, max_tokens=chosen.max_tokens
+            asking=chosen.asking,
+            labels=chosen.labels,
+            prompt=prompt,
+            temperature=chosen.temperature,
+            max_tokens=chosen.max_tokens,
         )
 
 
@@ -105,6 +116,15 @@ class LikelihoodPromptsStage(PromptsStage):
     """The same, with the likelihoods of the three words."""
 
     operation: ClassVar[type[Request]] = Likelihood
+    factors: ClassVar[tuple[str, ...]] = (*PromptsStage.factors, *PRIORS)
+
+    def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
+        """Yield the trials, with what each label has without content."""
+        return with_priors(super().trials(earlier), earlier)
+
+    def priors(self) -> PriorStage:
+        """Return the stage before."""
+        return PriorStage(self._prompts(), lambda content, prompt: ask(content, content, self._asking(prompt)))
 
 
 class NLIPrompts(Probe):
@@ -114,7 +134,7 @@ class NLIPrompts(Probe):
     follows: ClassVar[tuple[Follows, ...]] = (Follows("asking", (("generate", Generate), ("likelihood", Likelihood))),)
 
     def stages(self, options: NLIPromptsOptions) -> Sequence[Stage]:
-        """Return the one stage.
+        """Return the one stage; by likelihood after that of the labels without content.
 
         Raises:
             UsageError: `per_label` is below 1.
@@ -128,4 +148,7 @@ class NLIPrompts(Probe):
         for prompt in map(str, options.prompts):
             if prompt not in load_prompts():
                 raise UnknownNameError("prompt", prompt, load_prompts())
-        return [PromptsStage(options) if options.asking == "generate" else LikelihoodPromptsStage(options)]
+        if options.asking == "generate":
+            return [PromptsStage(options)]
+        stage = LikelihoodPromptsStage(options)
+        return [stage.priors(), stage]

@@ -21,10 +21,15 @@ SPECIAL = ["<s>", "</s>", "<|im_start|>", "<|im_end|>"]
 HEADS, GROUPS, HIDDEN, LAYERS, CONTEXT = 4, 2, 64, 2, 512
 
 
-def write_pair(folder: Path, *, template: str | None = TEMPLATE, add_bos: bool = True) -> tuple[Path, Path]:
-    """Write both forms; return the GGUF file and the checkpoint's directory."""
+def write_pair(
+    folder: Path, *, template: str | None = TEMPLATE, add_bos: bool = True, bos: str | None = "<s>", more: str = ""
+) -> tuple[Path, Path]:
+    """Write both forms; return the GGUF file and the checkpoint's directory.
+
+    `bos` is the token for the beginning of a text; `more` is one more special token.
+    """
     checkpoint, file = folder / "tiny-llama", folder / "tiny-llama.gguf"
-    tokenizer = _tokenizer(template, add_bos)
+    tokenizer = _tokenizer(template, add_bos, bos, [*SPECIAL, *filter(None, [more])])
     model = _model(len(tokenizer))
     model.save_pretrained(checkpoint)
     tokenizer.save_pretrained(checkpoint)
@@ -90,7 +95,7 @@ def _sentencepiece(tokens: list[str], merged: list[str]) -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 
-def _tokenizer(template: str | None, add_bos: bool) -> Any:
+def _tokenizer(template: str | None, add_bos: bool, bos: str | None, special: list[str]) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -99,12 +104,12 @@ def _tokenizer(template: str | None, add_bos: bool) -> Any:
     backend.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+        vocab_size=400, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
     backend.train_from_iterator(CORPUS, trainer)
     single = "<s> $A" if add_bos else "$A"
     backend.post_processor = processors.TemplateProcessing(single=single, special_tokens=[("<s>", 0)])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token=bos, eos_token="</s>")
     tokenizer.chat_template = template
     return tokenizer
 
@@ -175,9 +180,11 @@ def _write_vocabulary(writer: Any, tokenizer: Any, settings: dict[str, Any]) -> 
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)
-    writer.add_token_types([kinds.CONTROL if token in SPECIAL else kinds.NORMAL for token in tokens])
+    special = {token.content for token in tokenizer.added_tokens_decoder.values()}
+    writer.add_token_types([kinds.CONTROL if token in special else kinds.NORMAL for token in tokens])
     writer.add_token_merges([" ".join(merge) for merge in model["merges"]])
-    writer.add_bos_token_id(0)
+    if tokenizer.bos_token is not None:
+        writer.add_bos_token_id(tokenizer.bos_token_id)
     writer.add_eos_token_id(1)
     writer.add_add_bos_token(settings["add_bos"])
     if settings["template"]:

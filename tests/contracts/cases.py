@@ -273,7 +273,7 @@ CASES = {
         others=(
             *HF_OTHERS,
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
-            *({"max_new_tokens": 5}, {"chat": "plain"}),
+            *({"max_new_tokens": 5}, {"chat": "plain"}, {"start": "bos"}),
             *THINKING,
         ),
         same=HF_SAME,
@@ -328,7 +328,7 @@ CASES = {
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
             *({"dtype": "bfloat16"}, {"trust_remote_code": True}, {"system_prompt": "Be kind."}),
-            *({"max_new_tokens": 5}, {"chat": "plain"}, {"quantization": "fp8"}),
+            *({"max_new_tokens": 5}, {"chat": "plain"}, {"quantization": "fp8"}, {"start": "bos"}),
             *({"prefix_caching": True}, {"tensor_parallel": 2}, {"max_context": 99}, {"engine": {"max_num_seqs": 9}}),
             *THINKING,
         ),
@@ -358,7 +358,7 @@ CASES = {
         requests=[*GENERATE, *LIKELIHOOD],
         others=(
             *({"max_tokens": 5}, {"chat_format": "plain"}, {"system_prompt": "Be kind."}),
-            *({"cache_dtype": "float16"}, {"flash_attention": True}),
+            *({"cache_dtype": "float16"}, {"flash_attention": True}, {"start": "bos"}),
             *THINKING,
         ),
         same=(

@@ -27,6 +27,7 @@ from ....core.contracts.thinking import Level
 from ....core.reading.reasoning import find_stop, is_opened
 from ...shared.reasoning import thinking_settings
 from ...shared.sampling import HONOURED, Defaults, answer_length, choose
+from ...shared.start import AUTO, Start
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, check_known, check_size, not_finite, open_source, too_large
@@ -34,6 +35,7 @@ from ..checkpoint import folder_template
 from ..generation import SETTINGS, end_tokens, read_settings, sampling_defaults
 from ..load import Kind
 from ..loading import compile_model
+from ..start import recorded_start
 from ..text import Encoder, Row
 from .decoder import Decoder, Task, Written
 from .model import CAUSAL, Loaded, load_causal
@@ -47,7 +49,7 @@ _MORE = (SETTINGS, "chat_template*")
 class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-causal`."""
 
-    option_effects = harmless("system_prompt max_new_tokens chat answer_room chat_template_kwargs")
+    option_effects = harmless("system_prompt max_new_tokens chat start answer_room chat_template_kwargs")
 
     system_prompt: str | None = None
     """Text before every prompt: as system message, or in front of a plain text."""
@@ -56,6 +58,11 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     chat: Chat = "auto"
     """How messages become text. `auto`: by the model's chat template, if it has one; `template`: always by it; `plain`:
     joined by blank lines."""
+    start: Start = AUTO
+    """What stands before the first token of a plain text. `auto`: what the tokenizer puts there; where that is nothing
+    and the text has no prompt, its token for the beginning of a text, or `<|endoftext|>` if that is none or a mark of
+    chats. `bos`: always that token; `none`: nothing; any other text: this text, in which `<|endoftext|>` and the like
+    are tokens."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
     chat_template_kwargs: dict[str, Any] = {}
@@ -96,6 +103,7 @@ class HFCausal(HFAdapter[_Engine]):
         settings = {
             "max_new_tokens": options.max_new_tokens,
             **self._style.settings(),
+            **recorded_start(options, self._source),
             **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
@@ -222,5 +230,5 @@ class HFCausal(HFAdapter[_Engine]):
         ends = end_tokens(loaded.head.model, loaded.tokenizer)
         decoder = Decoder(loaded.head, ends, options.token_budget, caches=scorer.shares)
         compile_model(loaded.head.model, self._loading)
-        encoder = Encoder(loaded.tokenizer)
+        encoder = Encoder(loaded.tokenizer, start=options.start)
         return _Engine(loaded, encoder, scorer, decoder, sampling_defaults(read_settings(self._source)))

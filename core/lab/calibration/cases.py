@@ -15,8 +15,8 @@ from ...contracts.effects import effects_declared
 from .campaign import Campaign
 
 ROLE = "role."
-NOT_COMPUTED = ("measure", "group.")
-"""Beginnings of choices that pick an estimate, and make no other."""
+NOT_COMPUTED = ("measure", "group.", "model.")
+"""Beginnings of choices that pick an estimate, or set a model's own setting, and compute nothing else."""
 SHOWN_ONLY = frozenset({"examples"})
 """Options that change no number."""
 

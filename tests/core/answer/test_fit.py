@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import re
 
 import polars as pl
@@ -14,7 +15,7 @@ from prejudge.core.answer import answer_of
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import ModelEntry
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.records import Generation
+from prejudge.core.contracts.records import Generation, Likelihoods, TokenScores
 from prejudge.core.contracts.sizes import State
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.first import answer_markdown
@@ -151,3 +152,30 @@ def test_few_units_of_every_number_are_said(tmp_path):
     answer = answer_of(scores)
     assert answer.rows == () and answer.replies[0].state is State.OPEN
     assert "7 distinct prompts" in answer.replies[0].sentence  # 40 answers to 7 prompts are 7 units
+
+
+class ScoringModel(FakeModel):
+    """Gives the labels a share of the probability, by turns."""
+
+    share = 1.0
+    turns = itertools.cycle(((0.6, 0.3, 0.1), (0.1, 0.6, 0.3), (0.3, 0.1, 0.6), (0.5, 0.1, 0.4)))
+
+    async def likelihood_batch(self, requests):
+        return [self._scored(next(self.turns)) for _ in requests]
+
+    def _scored(self, weights):
+        values = (math.log(self.share * weight) for weight in weights)
+        return Likelihoods(scores=tuple(TokenScores(log_probability=value, count=1) for value in values))
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.03, ["The options hold 3.0 %"]), (0.9, [])])
+def test_options_that_hold_little_of_the_probability_are_said_first(share, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(ScoringModel, "share", share)
+    with Store(tmp_path / "store.db") as store:
+        catalogue = Catalogue.load(None)
+        catalogue.plugins.offers["adapter"]["fake"] = Registered(Plugged("fake", ScoringModel), "tests")
+        catalogue.registry.models["fake"] = ModelEntry(adapter="fake", settings={"model": "fake"})
+        study = catalogue.study("bistereo-nli", {"subject": "fake"}, {"asking": "likelihood", "per_cell": 5})
+        scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
+    assert [sentence[: len(begin)] for sentence, begin in zip(answer_of(scores).first, said, strict=True)] == said
+    assert scores.fitness[-1].every.mass == pytest.approx(share)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from prejudge.core.contracts import Unreadable
-from prejudge.core.contracts.records import Generate, Generation, Likelihoods, Message, Text, TokenScores
+from prejudge.core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Message, Text, TokenScores
 from prejudge.core.fitness import is_echo, look_at, mass_of
 
 QUESTION = (
@@ -65,7 +65,20 @@ def test_refusal_is_an_answer_and_a_filtered_one_is_not_counted():
     assert not filtered.answered and not filtered.counts
 
 
-def test_mass_is_the_probability_of_all_options():
+@pytest.mark.parametrize(
+    ("prompt", "mass"),
+    [
+        ("Is it kind, rude or neither?", 0.26),
+        ((Message("user", (Text("Kind, rude"), Text("or neither?"))),), 0.26),
+        # Where options are not named, other words are as good.
+        ("She is to her as he is to", None),
+        ("Is it kind or rude?", None),
+    ],
+)
+def test_mass_is_the_probability_of_all_options_that_a_question_names(prompt, mass):
     scores = tuple(TokenScores(log_probability=math.log(p), count=1) for p in (0.2, 0.05, 0.01))
-    assert mass_of(Likelihoods(scores=scores)) == pytest.approx(0.26)
-    assert mass_of(Generation(text="x")) is None
+    asked = Likelihood(prompt=prompt, continuations=(" Kind", " Rude", " Neither"))
+    expected = None if mass is None else pytest.approx(mass)
+    assert mass_of(asked, Likelihoods(scores=scores)) == expected
+    assert look_at(asked, Likelihoods(scores=scores), {"label": "kind"}).mass == expected
+    assert mass_of(asked, Generation(text="x")) is None and mass_of(None, Likelihoods(scores=scores)) is None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
-from prejudge.core.fitness import FitAnswer, StageFitness, entropy, profile_of, unfit_words, unvaried_words
+from prejudge.core.fitness import FitAnswer, StageFitness, mass_words, profile_of, unfit_words, unvaried_words
 
 
 def answers(read=0, refused=0, cut=0, echo=0, empty=0, other=0, label="neutral"):
@@ -53,7 +51,11 @@ def test_numbers_are_no_choice_among_few():
     assert "p" not in profile_of(answers(read=30)).values
 
 
-def test_entropy_is_in_bits():
-    assert entropy({"a": 5, "b": 5}) == pytest.approx(1.0)
-    assert entropy({"a": 9}) == 0.0 and entropy({}) == 0.0
-    assert entropy({"a": 1, "b": 3}) == pytest.approx(0.25 * 2 + 0.75 * math.log2(4 / 3))
+def test_options_that_hold_little_of_the_probability_are_said():
+    chosen = {"status": "ok", "values": {"label": "neutral"}}
+    little = [FitAnswer(mass=mass, **chosen) for mass in (0.02, 0.031, 0.9)]
+    assert profile_of(little).mass == 0.031 and "3.1 %" in next(mass_words(profile_of(little)))
+    assert not [*mass_words(profile_of([FitAnswer(mass=0.6, **chosen)] * 3))]
+    # Without options, as of whole sentences, the sum is none of the model's choice.
+    assert not [*mass_words(profile_of([FitAnswer(status="ok", values={"log_sentence": -9.0}, mass=1e-9)] * 3))]
+    assert not [*mass_words(profile_of([FitAnswer(**chosen)] * 3))]

@@ -57,6 +57,17 @@ def test_marks_of_every_model_end_where_its_answer_begins(pair):
         (f"<|START_THINKING|>{THOUGHT}<|END_THINKING|><|START_RESPONSE|>neutral<|END_RESPONSE|>", THOUGHT, "neutral"),
         (f"Well. <think>{THOUGHT}</think>neutral", THOUGHT, "Well. neutral"),
         ("neutral<|im_end|>", "", "neutral"),
+        # Gemma 4 behind a server that drops special tokens: nothing says where the answer begins.
+        (f"thought\n{THOUGHT}\nSo it is neutral.neutral", f"{THOUGHT}\nSo it is neutral.neutral", ""),
+        (
+            "thought\nIt says nothing of a skin tone, so it is neutral",
+            "It says nothing of a skin tone, so it is neutral",
+            "",
+        ),
+        ("thought\n\nneutral", "", "neutral"),
+        ("thought\n", "", ""),
+        ("thoughtful, kind", "", "thoughtful, kind"),
+        ("Thought\nmind", "", "Thought\nmind"),
         ("neutral</s>", "", "neutral"),
         ("neutral<|im_end|>\n<|im_start|>user\ncontradiction?", "", "neutral"),
         ("<|start_header_id|>assistant<|end_header_id|>\n\nneutral<|eot_id|>", "", "neutral"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 
+import polars as pl
 import pytest
 
 from prejudge.core.contracts import Unreadable
@@ -21,13 +23,13 @@ from prejudge.core.contracts.records import (
 from prejudge.probes.bistereo.nli import BIStereoNLI, BIStereoNLIOptions
 from prejudge.probes.bistereo.nli_asking import AskingOptions, ask, load_prompts
 from prejudge.probes.bistereo.nli_design import DIRECTIONS, Selection, load_lists, nli_design
+from prejudge.probes.bistereo.terms import LABELS
 
 PROBABLE = {"neutral": 0.2, "entailment": 0.5, "contradiction": 0.3}
 
 
 def stage(**options):
-    (found,) = BIStereoNLI().stages(BIStereoNLIOptions(**options))
-    return found
+    return BIStereoNLI().stages(BIStereoNLIOptions(**options))[-1]
 
 
 def trials(**options):
@@ -212,8 +214,69 @@ def test_likelihood_asks_for_the_three_words():
     request = next(iter(asked.trials({}))).request
     assert isinstance(request, Likelihood) and request.continuations == (" Entailment", " Contradiction", " Neutral")
     scores = tuple(TokenScores(log_probability=p, count=1) for p in (-3.0, -1.0, -2.0))
-    found = asked.read({}, Likelihoods(scores=scores))
+    found = stage(asking="likelihood", labels="sum").read({}, Likelihoods(scores=scores))
     assert found["label"] == "contradiction" and sum(found[f"p_{n}"] for n in PROBABLE) == pytest.approx(1)
+
+
+def of(*probabilities, counts=(3, 3, 1)):
+    """Return likelihoods of entailment, contradiction and neutral."""
+    pairs = zip(probabilities, counts, strict=True)
+    return Likelihoods(scores=tuple(TokenScores(log_probability=math.log(p), count=n) for p, n in pairs))
+
+
+def answered(*responses, status="ok"):
+    """Return the observations of the questions without content."""
+    priors = BIStereoNLI().stages(BIStereoNLIOptions(asking="likelihood"))[0]
+    trials = list(priors.trials({}))
+    read = [priors.read({}, response) for response in responses]
+    rows = [{**trial.factors, **row, "status": status} for trial, row in zip(trials, read, strict=True)]
+    return {"priors": pl.DataFrame(rows)}
+
+
+# What the question without content gets: shares (0.1, 0.15, 0.75), (0.05, 0.2, 0.75) and (0.15, 0.25, 0.6).
+PREFERRED = (of(0.02, 0.03, 0.15), of(0.01, 0.04, 0.15), of(0.03, 0.05, 0.12))
+MEANS = (0.1, 0.2, 0.7)
+CALIBRATED = (0.3 / 0.1, 0.1 / 0.2, 0.6 / 0.7)
+MEAN_TOKENS = (0.06 ** (1 / 3), 0.02 ** (1 / 3), 0.12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "label", "weights"),
+    [
+        # The word that this model prefers whatever is asked is the likeliest here too.
+        ("sum", "neutral", (0.3, 0.1, 0.6)),
+        ("calibrated", "entailment", CALIBRATED),
+        ("per_token", "entailment", MEAN_TOKENS),
+    ],
+)
+def test_labels_are_compared_with_what_they_have_without_content(labels, label, weights):
+    asked = stage(asking="likelihood", per_cell=1, labels=labels)
+    trial = next(iter(asked.trials(answered(*PREFERRED))))
+    assert [trial.factors[f"prior_{name}"] for name in LABELS] == pytest.approx(MEANS)
+    found = asked.read(trial.factors, of(0.06, 0.02, 0.12))
+    assert found["label"] == label
+    assert [found[f"p_{name}"] for name in LABELS] == pytest.approx([one / sum(weights) for one in weights])
+
+
+def test_question_without_content_is_asked_first_and_once():
+    first, second = BIStereoNLI().stages(BIStereoNLIOptions(asking="likelihood", prompt="2", per_cell=2))
+    asked = [trial.request for trial in first.trials({})]
+    options = AskingOptions(asking="likelihood", prompt="2")
+    assert asked == [ask(content, content, options) for content in ("N/A", "[MASK]", "")]
+    plain = list(stage(per_cell=2).trials({}))
+    assert [trial.id for trial in second.trials({})] == [trial.id for trial in plain]
+    assert len(BIStereoNLI().stages(BIStereoNLIOptions())) == 1
+
+
+@pytest.mark.parametrize("earlier", [{}, answered(*[of(0.1, 0.1, 0.1)] * 3, status="failed")])
+def test_answer_without_priors_is_unreadable(earlier):
+    asked = stage(asking="likelihood", per_cell=1)
+    trial = next(iter(asked.trials(earlier)))
+    found = asked.read(trial.factors, of(0.06, 0.02, 0.12))
+    assert isinstance(found, Unreadable) and "without content" in found.reason
+    assert not isinstance(
+        stage(asking="likelihood", labels="sum").read(trial.factors, of(0.06, 0.02, 0.12)), Unreadable
+    )
 
 
 @pytest.mark.parametrize("options", [{"genders": ("woman",)}, {"categories": ("looks",)}, {"prompt": "5"}])

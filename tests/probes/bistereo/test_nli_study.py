@@ -120,6 +120,24 @@ def test_labels_of_a_checkpoint_go_by_its_own_names(settings, tmp_path):
     assert [names[label] for label in first["label"]] == second["label"].to_list()
 
 
+def test_by_likelihood_the_probabilities_are_judged_and_labels_are_compared_anew(settings):
+    chosen = {"per_cell": 20, "asking": "likelihood", "bistereo-nli.resamples": 99}
+    run = prejudge.run("bistereo-nli", "simulated-biased", settings, **chosen)
+    answer = answer_of(run.scores)
+    measures = {row.estimate.metric for row in answer.rows}
+    assert measures == {"halo_and_horn_probability"} and "Halo and horn effect (" in answer.also
+    words = prejudge.run("bistereo-nli", "simulated-biased", settings, per_cell=20, **{"bistereo-nli.resamples": 99})
+    assert {row.estimate.metric for row in answer_of(words.scores).rows} == {"halo_and_horn"}
+    # The same stored answers, compared otherwise: the ratio of both is that of the labels without content.
+    again = prejudge.score(run.name, settings, {"labels": "sum"})
+    ok = (pl.col("status") == "ok") & (pl.col("stage") == "pairs")
+    first, second = run.observations.filter(ok), again.observations.filter(ok)
+    assert first.height == second.height > 250
+    for row, other in zip(first.iter_rows(named=True), second.iter_rows(named=True), strict=True):
+        ratios = [other[f"p_{name}"] / row[f"prior_{name}"] for name in LABELS]
+        assert [row[f"p_{name}"] for name in LABELS] == pytest.approx([ratio / sum(ratios) for ratio in ratios])
+
+
 def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, tmp_path):
     model = f"hf-causal:{write_causal(tmp_path / 'causal', 'llama', max_position_embeddings=1024)}"
     run = prejudge.run(

@@ -75,6 +75,27 @@ def test_a_choice_that_the_model_cannot_answer_leaves_the_others(tmp_path):
         prejudge.multiverse("bistereo-pairs", "reference-masked-biased", made, group=GROUP, choices=other, **small)
 
 
+@pytest.mark.models
+def test_a_setting_of_the_model_is_a_choice(tmp_path):
+    """What stands before a text is declared for models that have the setting; the run of the model is its own value."""
+    made = prejudge.Settings(store=str(tmp_path / "p.db"), runs=str(tmp_path / "runs"))
+    small = {"per_cell": 2, "axes": ["height"], "genders": ["women"], "scoring": "sentence"}
+    model, other = "reference-causal-biased", 'reference-causal-biased[start="\\n"]'
+    prejudge.run("bistereo-pairs", model, made, **small)
+    (missing,) = prejudge.multiverse("bistereo-pairs", model, made, group=GROUP, **small).multiverse.missing
+    assert (missing.universes, missing.study.roles) == (9, {"subject": other})
+    alone = prejudge.run("bistereo-pairs", other, made, **small)
+    found = prejudge.multiverse("bistereo-pairs", model, made, group=GROUP, **small)
+    assert not found.multiverse.missing
+    by_hand = alone.estimates.filter((pl.col("metric") == "favouritism") & (pl.col("gender") == "women"))
+    for threshold, value in by_hand.select("threshold", "value").iter_rows():
+        rows = found.estimates.filter((pl.col("group.threshold") == str(threshold)) & (pl.col("model.start") == "\n"))
+        assert rows.height == 3 and set(rows["value"]) == {value} and set(rows["run"]) == {alone.name}
+    three = {"model.start": ["auto", "none", "bos"]}
+    found = prejudge.multiverse("bistereo-pairs", model, made, group=GROUP, choices=three, **small)
+    assert found.multiverse.every == 27
+
+
 def test_values_are_those_of_score(found, settings):
     """Each universe has the estimate that `score --set` gives by hand."""
     run = found.estimates["run"][0]
@@ -124,6 +145,7 @@ def test_page_and_tables(found):
     [
         ("subtle-asa", dict(), "multiverse.choices"),
         ("bistereo-pairs", dict(choices={"colour": [1, 2]}), "multiverse.choices"),
+        ("bistereo-pairs", dict(choices={"model.start": ["auto", "bos"]}), "multiverse.choices"),
         ("bistereo-pairs", dict(choices={"seed": [1]}), "multiverse.choices"),
         ("bistereo-pairs", dict(choices={"seed": [1, 1]}), "multiverse.choices"),
         ("bistereo-pairs", dict(choices={"seed": list(range(500))}), "multiverse.many"),
