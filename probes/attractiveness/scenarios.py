@@ -6,8 +6,8 @@ from importlib.resources import files
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, read_rows
 from .terms import BETWEEN
 
 REQUIRED = ("first", "second", "category", "kind")

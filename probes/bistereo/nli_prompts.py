@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ...core.contracts import Counting, Follows, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
+from ...core.tables import Row, read_rows
 from ..shared.sampling import ensure_drawable
 from .nli_asking import OUTCOMES, AskingOptions, ask, load_prompts, read
 from .terms import LABELS

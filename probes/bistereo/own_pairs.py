@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.records import Scalar
 from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
+from ...core.tables import Row, read_rows
 from ..shared.sentence_pairs import Pair, Spans, checked_difference, words
 from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, Selection, chosen_cells
 from .pairs_texts import SIDES

@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
+from ...core.tables import Row, read_rows
 from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")

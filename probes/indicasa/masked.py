@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
+from ...core.tables import Row, read_rows
 from .asking import MASK, mask_left
 from .terms import KINDS
 

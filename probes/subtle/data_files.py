@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, read_rows
 from .items import AS_PUBLISHED, BLANK, DOMAINS, OPTIONS, PRONOUNS, Item
 from .reading import normal
 from .templates import derive
