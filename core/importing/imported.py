@@ -191,7 +191,7 @@ class _Import:
         def trials() -> Iterator[Trial]:
             planned = expanded(stage.trials(self._earlier), settled.copies)
             asked = presented(planned, rows_by_trial, left_out(stage))
-            return distinct_draws(asked) if rule == "all" else asked
+            return distinct_draws(asked) if settled.copies else asked
 
         answered, replaced = one_answer(self._answers, trials(), rows_by_trial, rule)
         self._left_out(len(rows) - len(own), "they belong to another part of the study")
@@ -200,7 +200,8 @@ class _Import:
         if replaced:
             self._say(replaced, f"have the answer of another row to the same request (--duplicates {rule})")
         if more := sum(settled.copies.values()):
-            self._say(more, "answer a question again, and count as answers of their own (--duplicates all)")
+            how = "--duplicates all" if rule == "all" else "they are numbered epochs"
+            self._say(more, f"answer a question again, and count as answers of their own ({how})")
         self._disagreed(unlike)
         if matched.loose:
             what = "match their trial except for white space, case, kinds of quotes or final punctuation"

@@ -5,8 +5,9 @@ The content of a file tells its format, not its name: CSV with any separator, JS
 
 from .faults import BadRows, LeftOut, RowError
 from .options import TableOptions
-from .reading import Codes, Form, Parsed, Table, parse_file, read_rows, read_table
+from .reading import Parsed, Table, parse_file, read_rows, read_table
 from .rows import Row
+from .understanding import Codes, Form
 from .writing import csv_text
 
 __all__ = [

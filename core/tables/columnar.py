@@ -40,7 +40,7 @@ def read_columnar(path: str, raw: bytes) -> Columnar:
         return _columnar(path, raw, "a Parquet file")
     if raw.startswith(ZIP) and b"xl/" not in raw:
         raise DataError(
-            f"{path} is a zip archive without an Excel workbook. Unpack it, and give a file of it: CSV, JSON or Parquet.",
+            f"{path} is a zip archive without an Excel workbook. Unpack it: CSV, JSON or Parquet is read.",
             code="file.format",
             path=path,
         )

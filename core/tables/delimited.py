@@ -1,4 +1,4 @@
-"""Tables of separated columns: the separator is looked for, or stated by a first line `sep=;`; cells stay as written."""
+"""Tables of separated columns; the separator is looked for, or stated by a first line such as `sep=;`."""
 
 from __future__ import annotations
 

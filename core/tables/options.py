@@ -27,7 +27,7 @@ class TableOptions(Options, frozen=True, kw_only=True):
     bad_rows: BadRows = "refuse"
     """Whether a file with unusable rows is refused, or such rows are left out and counted (`skip`)."""
     columns: tuple[str, ...] = ()
-    """Columns of fields that have other names in the file, as `FIELD=COLUMN`; also a path: `text=messages.0.content`."""
+    """Columns of fields with other names, as `FIELD=COLUMN`, or paths: `text=messages.0.content`."""
     values: tuple[str, ...] = ()
     """What codes of the file mean, as `FIELD.CODE=VALUE`, such as `stereo_antistereo.0=stereo`."""
     encoding: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -18,12 +17,11 @@ from .documents import is_document, read_documents
 from .faults import LeftOut, RowError, left_out, refusal
 from .names import Path, no_column, renamed, resolve_columns
 from .options import PLAIN, TableOptions
-from .rows import DECIMAL_COMMA, Row
+from .rows import Row
+from .understanding import Form, understand
 
 T = TypeVar("T")
 NO_FIELDS: Mapping[str, str] = {}
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
-_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
 
 
 class Records(NamedTuple):
@@ -55,15 +53,6 @@ class Table(msgspec.Struct, frozen=True):
         raise no_column(self.path, self.columns, names, " or ")
 
 
-class Codes(NamedTuple):
-    """Codes of closed values in a published copy of a data set."""
-
-    copy: str
-    """Its name, as the end of a sentence: `the copy of Hugging Face`."""
-    values: Mapping[str, Sequence[str]]
-    """By column, the value of each code, from 0."""
-
-
 class Parsed(NamedTuple, Generic[T]):
     """The rows of a file as a study reads them."""
 
@@ -76,19 +65,6 @@ class Parsed(NamedTuple, Generic[T]):
     def notes(self) -> tuple[str, ...]:
         """Return what a reader needs to know of the file, in sentences."""
         return tuple(filter(None, [self.left_out.sentence(), *self.remarks]))
-
-
-class Form(NamedTuple):
-    """What a study knows of the form of a file."""
-
-    required: Sequence[str]
-    """Columns that it must have."""
-    optional: Collection[str] = ()
-    """Columns that it may have."""
-    numbers: Collection[str] = ()
-    """Columns of numbers, which may have a decimal comma if all of a column have one."""
-    codes: Sequence[Codes] = ()
-    """Published copies whose codes are understood."""
 
 
 def read_records(
@@ -177,7 +153,7 @@ def parse_file(path: str, form: Form, convert: Callable[[Row], T], options: Tabl
     """
     chosen = options or PLAIN
     table, faults = _load(path, form, chosen)
-    rows, remarks = _understood(table.rows, form)
+    rows, remarks = understand(table.rows, form)
     values: list[T] = []
     for row in rows:
         try:
@@ -223,55 +199,6 @@ def as_text(value: Any) -> str:
     if isinstance(value, list | dict):
         return msgspec.json.encode(value).decode()
     return str(value)
-
-
-def _understood(rows: list[Row], form: Form) -> tuple[list[Row], tuple[str, ...]]:
-    """Return rows with codes and decimal commas replaced, and what was understood of them."""
-    remarks = []
-    replaced: dict[str, Callable[[str], str]] = {}
-    for name in form.numbers:
-        if _commas(cells := [row.cells.get(name, "") for row in rows if row.cells.get(name, "").strip()]):
-            replaced[name] = _with_point
-            remarks.append(f"The numbers of {name} have a decimal comma, such as {cells[0].strip()}.")
-    for copy in form.codes:
-        if rows and all(_coded(rows, name, values) for name, values in copy.values.items()):
-            for name, values in copy.values.items():
-                replaced[name] = _decoder(values)
-            meanings = "; ".join(
-                f"{name} {', '.join(f'{code} = {value}' for code, value in enumerate(values[:2]))}"
-                for name, values in copy.values.items()
-            )
-            remarks.append(f"The codes of the file are read as those of {copy.copy}: {meanings} and so on.")
-            break
-    if not replaced:
-        return rows, ()
-    changed = [
-        msgspec.structs.replace(
-            row, cells=row.cells | {name: change(row.cells[name]) for name, change in replaced.items()}
-        )
-        for row in rows
-    ]
-    return changed, tuple(remarks)
-
-
-def _commas(cells: Sequence[str]) -> bool:
-    """Return whether numbers have decimal commas beyond doubt: no other form occurs, and not all may be thousands."""
-    commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
-    plain = all(DECIMAL_COMMA.fullmatch(cell) or _INTEGER.fullmatch(cell) for cell in cells)
-    return plain and any(not _THOUSANDS.fullmatch(cell) for cell in commas)
-
-
-def _with_point(cell: str) -> str:
-    return cell.replace(",", ".")
-
-
-def _coded(rows: Sequence[Row], name: str, values: Sequence[str]) -> bool:
-    known = {str(code) for code in range(len(values))}
-    return name in rows[0].cells and all(row.cells[name].strip() in {*known, ""} for row in rows)
-
-
-def _decoder(values: Sequence[str]) -> Callable[[str], str]:
-    return lambda cell: values[int(cell)] if cell.strip() else cell
 
 
 def _no_rows(path: str) -> DataError:
