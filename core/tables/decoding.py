@@ -141,14 +141,20 @@ def _plausible(before: str, character: str, after: str) -> float:
         return 0.9 if character in "‘’“”«»" or not (before.isalpha() and after.isalpha()) else -0.5
     if not character.isalpha():
         return -1.0
-    kind = unicodedata.name(character, "").partition(" ")[0]
+    script = _script(character)
     around = [other for other in (before, after) if other.isalpha()]
     # A capital within a word, and letters of two scripts in one word, are signs of another encoding.
     if character.isupper() and before.isalpha() and before.islower():
         return -1.0
-    if any(unicodedata.name(other, "").partition(" ")[0] != kind for other in around):
+    if any(_script(other) != script for other in around):
         return -0.7
     return 1.0 if around else 0.3
+
+
+def _script(letter: str) -> str:
+    """Return the script of a letter; those of Japanese, which one word mixes, are one."""
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA") else name
 
 
 def _as_read(raw: bytes, at: int, encoding: str) -> list[str]:
