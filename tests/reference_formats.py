@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from prejudge.core.catalogue.plugins import Plugins
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.csv import csv_text
 from prejudge.core.contracts.errors import DataError
 from prejudge.core.design.record import Roles
+from prejudge.core.tables import csv_text
 
 from .reference_tables import WRITTEN, table
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...core.contracts.csv import Table, read_table
 from ...core.contracts.errors import DataError
+from ...core.tables import Table, read_table
 from .settings import SelectOn, SplitBy
 
 STEREOTYPE, ANTI = "stereotype", "anti-stereotype"

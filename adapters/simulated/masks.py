@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...core.contracts.csv import read_rows
 from ...core.contracts.errors import DataError, ModelLoadError
+from ...core.tables import read_rows
 from .choices import Choice
 
 COLUMNS = ("masked", "stereotype", "opposite")

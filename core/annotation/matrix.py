@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from ..contracts.csv import read_rows
 from ..contracts.errors import DataError, UsageError
 from ..statistics.clusters import Array, Codes
 from ..statistics.error_matrix import draw_rates, true_shares
+from ..tables import read_rows
 from .powered import Corrected, Rows, covariance_over
 
 DRAWS = 20_000

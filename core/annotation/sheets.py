@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from ..contracts.csv import csv_text, read_rows
 from ..contracts.errors import UsageError
 from ..contracts.inputs import file_bytes
+from ..tables import csv_text, read_rows
 from .design import Item, Sheet
 from .drawing import MOST_ITEMS
 from .samples import Sample, write_sample

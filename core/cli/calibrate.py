@@ -42,7 +42,7 @@ from ..lab.calibration.summary import verdict
 from ..report.export import write_bytes
 from ..report.figures import export
 from .outlet import echo
-from .shared import data_option, read_assignments, registry_option, set_option, study_argument
+from .shared import data_option, read_assignments, registry_option, set_option, study_argument, table_options
 
 SHOWN = 20
 """Differences that are printed; the others are counted."""
@@ -86,6 +86,7 @@ EVERY = 30.0
 @click.option(
     "--out", default="calibration", show_default=True, metavar="DIR", help="Folder of record and certificate."
 )
+@table_options
 @data_option
 @set_option
 @registry_option

@@ -30,6 +30,7 @@ from .shared import (
     registry_option,
     set_option,
     store_option,
+    table_options,
 )
 from .terminal import terminal
 
@@ -48,6 +49,7 @@ MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
 )
 @click.option("--study", shell_complete=complete_study, help="Check only what this study needs of its models.")
 @model_option
+@table_options
 @data_option
 @set_option
 @store_option

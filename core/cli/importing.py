@@ -10,14 +10,17 @@ from typing import get_args
 import click
 
 from ..catalogue.study import Catalogue
-from ..importing.answers import parse_columns
 from ..importing.imported import ImportOptions, import_answers
 from ..importing.settling import Disagreeing, Duplicates
 from ..report.output import ensure_writable
 from ..store import Store
 from ..store.urls import hide_password
+from ..tables.faults import BadRows
+from ..tables.names import parse_columns
 from .results import finish
 from .shared import (
+    BAD_ROWS_HELP,
+    ENCODING_HELP,
     data_option,
     orders_option,
     read_assignments,
@@ -37,14 +40,14 @@ from .shared import (
     required=True,
     multiple=True,
     metavar="FILE",
-    help="One answer per row: CSV, JSON or JSON Lines. Repeatable: the rows of all files.",
+    help="One answer per row: CSV, JSON, JSON Lines, Parquet, xlsx, or a log of inspect_ai (.json). Repeatable.",
 )
 @click.option("--model", required=True, metavar="NAME", help="The name of the model that gave the answers.")
 @click.option(
     "--columns",
     multiple=True,
     metavar="FIELD=COLUMN,...",
-    help="The columns of fields with other names: response=answer,scenario=Scenario. Repeatable.",
+    help="The columns of fields with other names, or paths in them: response=resps.0.0,scenario=Scenario. Repeatable.",
 )
 @click.option("--allow-unmatched", is_flag=True, help="Skip rows that do not match exactly one trial.")
 @click.option(
@@ -62,6 +65,10 @@ from .shared import (
     show_default=True,
     help="Rows whose other columns contradict the data: keep them as they state it, drop them, or refuse the file.",
 )
+@click.option(
+    "--bad-rows", type=click.Choice(get_args(BadRows)), default="refuse", show_default=True, help=BAD_ROWS_HELP
+)
+@click.option("--encoding", default="", metavar="NAME", help=ENCODING_HELP)
 @data_option
 @orders_option
 @set_option
@@ -73,6 +80,8 @@ def import_responses(
     paths: tuple[str, ...],
     columns: tuple[str, ...],
     assignments: tuple[str, ...],
+    bad_rows: BadRows,
+    encoding: str,
     allow_unmatched: bool,
     duplicates: Duplicates,
     disagreeing: Disagreeing,
@@ -80,7 +89,10 @@ def import_responses(
 ) -> int:
     """Import answers to STUDY that somebody else collected as a run, and score it."""
     catalogue = Catalogue.load(where["registry"])
-    chosen = catalogue.study(study, {}, read_assignments(assignments, where["data"], orders=where["orders"]))
+    # A row of the study's file that cannot be used is treated as one of the answers.
+    skip = bad_rows if where["data"] is not None and bad_rows == "skip" else None
+    values = read_assignments(assignments, where["data"], orders=where["orders"], bad_rows=skip)
+    chosen = catalogue.study(study, {}, values)
     options = ImportOptions(
         paths=paths,
         model=where["model"],
@@ -88,6 +100,8 @@ def import_responses(
         allow_unmatched=allow_unmatched,
         duplicates=duplicates,
         disagreeing=disagreeing,
+        bad_rows=bad_rows,
+        encoding=encoding,
         command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
     )
     ensure_writable(Path(where["runs"]))

@@ -160,6 +160,7 @@ def _exit_code() -> int:
             error.add_note(f"code: {error.code}")
             echo_exception(type(error), error, error.__traceback__)
         else:
-            echo(f"prejudge: {error}", err=True)
+            first, *others = error.listed or (str(error),)
+            echo(f"prejudge: {first}", *others, err=True)
         return 2
     return result if isinstance(result, int) else 0

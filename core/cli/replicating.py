@@ -20,7 +20,7 @@ from ..scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOpti
 from ..scoring.replicate import replicate as replicate_study
 from ..store import Store
 from .completing import complete_run, complete_study
-from .shared import read_assignments, registry_option, set_option, store_option
+from .shared import read_assignments, registry_option, set_option, store_option, table_options
 from .terminal import terminal
 
 
@@ -37,6 +37,7 @@ from .terminal import terminal
 @click.option("--scores", default=None, metavar="FILE", help="Published scores or counts to compare, instead of runs.")
 @click.option("--model", default=None, metavar="NAME", help="Compare with the published values of this model.")
 @click.option("--all", "everything", is_flag=True, help="Show all values, not only those that were not reproduced.")
+@table_options
 @set_option
 @store_option
 @registry_option

@@ -29,6 +29,7 @@ from .shared import (
     runs_option,
     set_option,
     store_option,
+    table_options,
     unproved_option,
 )
 from .terminal import terminal
@@ -41,6 +42,7 @@ from .terminal import terminal
 @click.option("--reading", default=None, metavar="paper|current", help="How answers are read: as in the paper, or now.")
 @click.option("--against", default=None, metavar="READING", help="Show which answers this reading reads otherwise.")
 @correction_options
+@table_options
 @set_option
 @unproved_option
 @store_option

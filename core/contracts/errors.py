@@ -68,6 +68,8 @@ class PrejudgeError(Exception):
     """Stable name of the problem for programs, such as `data.column-missing`."""
     fields: Mapping[str, object] = MappingProxyType({})
     """Values in the message, by name; often empty."""
+    listed: tuple[str, ...] = ()
+    """The message in lines, where it lists something; a terminal shows these."""
 
     def __init__(self, *args: object, code: str | None = None, **fields: object) -> None:
         super().__init__(*args)

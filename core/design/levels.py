@@ -8,10 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from ..contracts.csv import decode, read_bytes, read_table
 from ..contracts.errors import DataError, UsageError
 from ..contracts.inputs import load_toml
 from ..contracts.records import Scalar
+from ..tables import read_table
+from ..tables.decoding import decode, read_bytes
 
 Value = Scalar | tuple[Scalar, ...]
 """A cell of a level table. Several values: the level belongs to each of them; None: it is not known, or any."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,13 +22,17 @@ from ..contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
-from .alike import folded
-from .files import read_records
+from ..tables.faults import BadRows, LeftOut, RowError, left_out, refusal, row_error
+from ..tables.inspect_log import ERROR
+from ..tables.reading import read_records
+from ..tables.rows import DECIMAL_COMMA
 
 STATUSES = ("ok", "refused", "filtered")
 REQUEST = "request"
 """Field of the words that the model was asked in."""
 PROBABILITY = "probability."
+SHOWN = 120
+"""Characters of a value that a message shows."""
 FIELDS: dict[type, tuple[str, ...]] = {
     Generate: ("response",),
     PseudoLikelihood: ("log_probability",),
@@ -62,9 +67,9 @@ class Row(NamedTuple):
         """Return where the row is, as text: `answers.csv, line 2`."""
         return f"{self.source.path}, {self.source.unit} {self.number}"
 
-    def fault(self, problem: str, code: str = "import.cell") -> DataError:
-        """Return an error that names the row."""
-        return DataError(f"{self.place}: {problem}", code=code, line=self.number)
+    def fault(self, problem: str, code: str = "import.cell", reason: str = "") -> RowError:
+        """Return an error that names the row; `reason` is the problem without its values."""
+        return row_error(self.source.path, self.source.unit, self.number, problem, code, reason)
 
 
 class Answers(NamedTuple):
@@ -73,6 +78,8 @@ class Answers(NamedTuple):
     sources: tuple[Source, ...]
     fields: tuple[str, ...]
     rows: list[Row]
+    left_out: tuple[LeftOut, ...] = ()
+    """By file, rows that are no records."""
 
     @property
     def path(self) -> str:
@@ -103,39 +110,29 @@ class NoAnswer(NamedTuple):
     reason: str
 
 
-def parse_columns(texts: Iterable[str]) -> dict[str, str]:
-    """Read `field=COLUMN,...` texts as columns by field.
+class FileForm(NamedTuple):
+    """How files of answers are understood."""
 
-    Raises:
-        DataError: a text without `=`, or a field twice.
-    """
-    columns: dict[str, str] = {}
-    for text in (part for whole in texts for part in whole.split(",")):
-        field, equals, column = (part.strip() for part in text.partition("="))
-        if not (field and equals and column):
-            raise DataError(
-                f"cannot read {text!r} in --columns. Write FIELD=COLUMN, such as response=answer.",
-                code="import.columns",
-            )
-        if field in columns:
-            raise DataError(
-                f"--columns names two columns for {field!r}: {columns[field]!r} and {column!r}.", code="import.columns"
-            )
-        columns[field] = column
-    return columns
+    columns: Mapping[str, str] = MappingProxyType({})
+    """Column, or path within a column, of each field that has another name."""
+    encoding: str = ""
+    """Empty: UTF-8 or UTF-16."""
+    bad_rows: BadRows = "refuse"
 
 
-def read_answers(paths: Sequence[str], columns: Mapping[str, str], known: Iterable[str] = ()) -> Answers:
-    """Read files, whose rows follow each other; a column that `columns` does not name is the field of its own name.
+def read_answers(paths: Sequence[str], form: FileForm, known: Iterable[str] = ()) -> Answers:
+    """Read files, whose rows follow each other; a column that is not named is the field of its own name.
 
     Names of columns may differ from those in `columns` and from the `known` fields in case, spaces and signs.
 
     Raises:
-        DataError: there is no file, one cannot be read, is named twice, or has no such column.
+        DataError: there is no file, one cannot be read, is named twice, has no such column, or rows that cannot be
+            used.
     """
     if not paths:
         raise DataError("no file of answers is named.", code="data.missing")
-    parts = [_read(path, columns, known) for path in paths]
+    fields = {*KNOWN, *known, *form.columns}
+    parts = [_read(path, form, fields) for path in paths]
     sources = tuple(source for part in parts for source in part.sources)
     first: dict[str, str] = {}
     for source in sources:
@@ -146,32 +143,22 @@ def read_answers(paths: Sequence[str], columns: Mapping[str, str], known: Iterab
                 code="import.same-file",
             )
         first[source.sha256] = source.path
-    fields = tuple(dict.fromkeys(name for part in parts for name in part.fields))
-    return Answers(sources, fields, [row for part in parts for row in part.rows])
+    names = tuple(dict.fromkeys(name for part in parts for name in part.fields))
+    rows = [row for part in parts for row in part.rows]
+    return Answers(sources, names, rows, tuple(count for part in parts for count in part.left_out))
 
 
-def _read(path: str, columns: Mapping[str, str], known: Iterable[str]) -> Answers:
-    fields = {*KNOWN, *known, *columns}
-    sha256, unit, records = read_records(path, fields)
-    if not records:
+def _read(path: str, form: FileForm, fields: Collection[str]) -> Answers:
+    loaded = read_records(path, fields, form.columns, form.encoding)
+    total = len(loaded.records) + len(loaded.faults)
+    if loaded.faults and form.bad_rows == "refuse":
+        raise refusal(path, total, loaded.faults, skippable=True)
+    if not loaded.records:
         raise DataError(f"{path} has no rows.", code="data.no-rows")
-    names = list(dict.fromkeys(name for _, cells in records for name in cells))
-    chosen = {field: _column(path, column, names) for field, column in columns.items()}
-    own = [name for name in names if name not in chosen.values() and name not in chosen]
-    alike = {folded(field): field for field in fields - {*own, *chosen}}
-    found = chosen | {alike.pop(folded(name), name): name for name in own}
-    source = Source(path, sha256, unit)
-    rows = [Row(number, {f: cells[c] for f, c in found.items() if c in cells}, source) for number, cells in records]
-    return Answers((source,), tuple(found), rows)
-
-
-def _column(path: str, column: str, names: Sequence[str]) -> str:
-    alike = [column] if column in names else [name for name in names if folded(name) == folded(column)]
-    if len(alike) == 1:
-        return alike[0]
-    raise DataError(
-        f"{path} has no column {column!r}. It has: {', '.join(map(repr, names))}.", code="data.column-missing"
-    )
+    source = Source(path, loaded.sha256, loaded.unit)
+    rows = [Row(number, cells, source) for number, cells in loaded.records]
+    counts = (left_out(path, total, loaded.faults),) if loaded.faults else ()
+    return Answers((source,), loaded.fields, rows, counts)
 
 
 def read_answer(row: Row, request: AnyRequest) -> AnyResponse | NoAnswer:
@@ -183,7 +170,7 @@ def read_answer(row: Row, request: AnyRequest) -> AnyResponse | NoAnswer:
     status = str(row.cells.get("status") or "ok").strip().lower()
     if status not in STATUSES or (status != "ok" and not isinstance(request, Generate)):
         known = ", ".join(STATUSES) if isinstance(request, Generate) else "ok"
-        raise row.fault(f"status {status!r}. It may be: {known}.")
+        raise row.fault(f"status {status!r}. It may be: {known}.", reason="an unknown status")
     match request:
         case Generate():
             return _generation(row, status)
@@ -202,12 +189,17 @@ def read_answer(row: Row, request: AnyRequest) -> AnyResponse | NoAnswer:
 def _generation(row: Row, status: Any) -> Generation | NoAnswer:
     text = row.cells.get("response")
     if text is None:
-        return Generation(text="", status=status) if status != "ok" else NoAnswer("no response")
+        error = row.cells.get(ERROR)
+        return Generation(text="", status=status) if status != "ok" else NoAnswer(str(error or "no response"))
     if isinstance(text, int | float) and not isinstance(text, bool):
         # An age in JSON: a number is what the model wrote, too.
         text = str(int(text) if text == int(text) else text)
     if not isinstance(text, str):
-        raise row.fault(f"the response {text!r} is not a text.")
+        within = (
+            " Name the text within it, such as --columns response=COLUMN.0.0." if isinstance(text, list | dict) else ""
+        )
+        problem = f"the response {_short(text)} is not a text.{within}"
+        raise row.fault(problem, reason="the response is not a text")
     return Generation(text=text, status=status)
 
 
@@ -218,11 +210,12 @@ def _scores(row: Row, count: int) -> list[TokenScores] | NoAnswer:
     tokens = _numbers(row, "tokens") or [1] * count
     if not len(values) == len(tokens) == count:
         given = f"{len(values)} log-probabilities and {len(tokens)} numbers of tokens"
-        raise row.fault(f"{given} for {count} continuations. Write a JSON list of one number for each.")
+        problem = f"{given} for {count} continuations. Write a JSON list of one number for each."
+        raise row.fault(problem, reason="another number of log-probabilities than continuations")
     if max(values) > 0:
-        raise row.fault(f"the log-probability {max(values)} is above 0.")
+        raise row.fault(f"the log-probability {max(values)} is above 0.", reason="a log-probability above 0")
     if any(number < 1 or number != int(number) for number in tokens):
-        raise row.fault(f"tokens {tokens} are not counts above 0.")
+        raise row.fault(f"tokens {tokens} are not counts above 0.", reason="tokens are not counts above 0")
     return [TokenScores(log_probability=v, count=int(n)) for v, n in zip(values, tokens, strict=True)]
 
 
@@ -233,7 +226,7 @@ def _classification(row: Row) -> Classification | NoAnswer:
         return NoAnswer("no probability")
     probabilities = {label: value[0] for label, value in found.items() if value}
     if wrong := {label: value for label, value in probabilities.items() if not 0 <= value <= 1}:
-        raise row.fault(f"probabilities {wrong} are not between 0 and 1.")
+        raise row.fault(f"probabilities {wrong} are not between 0 and 1.", reason="a probability outside 0 to 1")
     return Classification(probabilities=probabilities)
 
 
@@ -246,4 +239,15 @@ def _numbers(row: Row, field: str) -> list[float] | None:
         value = msgspec.json.decode(cell) if isinstance(cell, str) else cell
         return msgspec.convert(value if isinstance(value, list) else [value], list[float])
     except (msgspec.MsgspecError, UnicodeEncodeError):
-        raise row.fault(f"{field} {cell!r} is not a finite number or a JSON list of finite numbers.") from None
+        problem = f"{field} {_short(cell)} is not a finite number or a JSON list of finite numbers."
+        comma = f" Write a decimal point: {cell.strip().replace(',', '.')}." if _comma(cell) else ""
+        raise row.fault(f"{problem}{comma}", reason=f"{field} is not a number") from None
+
+
+def _comma(cell: Any) -> bool:
+    return isinstance(cell, str) and DECIMAL_COMMA.fullmatch(cell) is not None
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."

@@ -36,8 +36,10 @@ from ..store.chunks import Chunks
 from ..store.content import Facts, Tried
 from ..store.evidence import trial_digest
 from ..store.store import manifest_columns
+from ..tables.faults import BadRows, RowError, refusal
+from ..tables.faults import left_out as count_rows
 from .alike import differing
-from .answers import FIELDS, PROBABILITY, REQUEST, Answers, Row, read_answers
+from .answers import FIELDS, PROBABILITY, REQUEST, Answers, FileForm, Row, read_answers
 from .matching import Contradiction, Matcher, columns_of
 from .parts import Part
 from .presented import lacks_requests, left_out, presented, unrecorded_of, without
@@ -67,7 +69,16 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     disagreeing: Disagreeing = "refuse"
     """Rows that contradict their trial: `keep` records what the model was shown as the row states it, `drop` leaves the
     row out."""
+    bad_rows: BadRows = "refuse"
+    """Whether rows whose answer cannot be read are an error, or left out and counted."""
+    encoding: str = ""
+    """Of the files; empty: UTF-8 or UTF-16."""
     command: str = ""
+
+    @property
+    def form(self) -> FileForm:
+        """Return how the files are understood."""
+        return FileForm(self.columns, self.encoding, self.bad_rows)
 
 
 def import_answers(catalogue: Catalogue, study: Study, store: Store, options: ImportOptions) -> str:
@@ -96,7 +107,7 @@ class _Import:
         self._origins = origins(catalogue, study, models=False)
         with blamed(self._owner, f"probe {self._study.probe!r}"):
             known = {name for stage in self._stages for name in _fields_of(stage)}
-        self._answers, self._options = read_answers(options.paths, options.columns, known), options
+        self._answers, self._options = read_answers(options.paths, options.form, known), options
         self._identity = identity_of(self._answers, options)
         self._records: dict[str, StageRecord] = {}
         self._notes: list[str] = []
@@ -137,16 +148,19 @@ class _Import:
         self._note(stage, matched.rows.values())
         parts: list[Part] = []
         frames, reasons, trials, failed = [], dict[bytes, str](), 0, 0
+        faults: list[RowError] = []
         for ordered in batched(enumerate(matched.trials()), PART):
             part = Part(self._answers, identity_digest(self._identity), stage.name, ordered)
             part.answer(matched.rows, matched.stated)
             parts.append(part)
+            faults += part.faults
             trials, failed = trials + len(ordered), failed + len(part.failed)
             reasons.update((failure.key, failure.message) for failure in part.failed)
             if stage.name != self._stages[-1].name:
                 frames.append(part.frame())
+        self._unreadable(faults)
         self._records[stage.name] = StageRecord(
-            trials, {"trials": trials, "answered": trials - failed, **matched.counts}
+            trials, {"trials": trials, "answered": trials - failed, "bad_rows": len(faults), **matched.counts}
         )
         if frames:
             self._earlier[stage.name] = gather_observations(stage, frames, reasons)
@@ -177,7 +191,7 @@ class _Import:
         def trials() -> Iterator[Trial]:
             planned = expanded(stage.trials(self._earlier), settled.copies)
             asked = presented(planned, rows_by_trial, left_out(stage))
-            return distinct_draws(asked) if rule == "all" else asked
+            return distinct_draws(asked) if settled.copies else asked
 
         answered, replaced = one_answer(self._answers, trials(), rows_by_trial, rule)
         self._left_out(len(rows) - len(own), "they belong to another part of the study")
@@ -186,7 +200,8 @@ class _Import:
         if replaced:
             self._say(replaced, f"have the answer of another row to the same request (--duplicates {rule})")
         if more := sum(settled.copies.values()):
-            self._say(more, "answer a question again, and count as answers of their own (--duplicates all)")
+            how = "--duplicates all" if rule == "all" else "they are numbered epochs"
+            self._say(more, f"answer a question again, and count as answers of their own ({how})")
         self._disagreed(unlike)
         if matched.loose:
             what = "match their trial except for white space, case, kinds of quotes or final punctuation"
@@ -251,6 +266,17 @@ class _Import:
             code=error.code,
         )
 
+    def _unreadable(self, faults: Sequence[RowError]) -> None:
+        """Refuse rows whose answer cannot be read, or count them by reason.
+
+        Raises:
+            DataError: the rule is `refuse`.
+        """
+        if faults and self._options.bad_rows == "refuse":
+            raise refusal(self._answers.path, len(self._answers.rows), faults, skippable=True)
+        for reason, count in count_rows(self._answers.path, len(self._answers.rows), faults).reasons.items():
+            self._left_out(count, reason)
+
     def _left_out(self, count: int, why: str) -> None:
         if count:
             self._say(count, f"were left out: {why}")
@@ -275,7 +301,12 @@ class _Import:
             stages=self._records,
             origins=self._origins,
             data=digest_data(self._study.options) | self._answers.digests,
-            notes=(self._origin(), *self._notes),
+            notes=(
+                self._origin(),
+                *(count.sentence() for count in self._answers.left_out),
+                *self._material(),
+                *self._notes,
+            ),
             unrecorded=tuple(self._unrecorded),
             options=self._all,
             design=self._design,
@@ -285,6 +316,9 @@ class _Import:
             **describe_machine(),
         )
         return encode(manifest).decode()
+
+    def _material(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for stage in self._stages for note in stage.notes()))
 
     def _origin(self) -> str:
         """Say where the answers come from, and what nobody recorded of how they were asked."""

@@ -17,6 +17,7 @@ from ..store.content import Failed, Sent, Stored, Tried
 from ..store.evidence import answer_digest
 from ..store.intake import ensure_factors, ensure_whole
 from ..store.trials import TRIAL_SCHEMA
+from ..tables.faults import RowError
 from .answers import Answers, NoAnswer, Row, Source, read_answer
 
 WHEN = 0.0
@@ -30,6 +31,7 @@ class Part:
         self._answers, self._identity, self._stage, self._ordered = answers, identity, stage, ordered
         self.tried: list[Tried] = []
         self.failed: list[Failed] = []
+        self.faults: list[RowError] = []
         self._sent: list[Sent | None] = []
 
     def answer(self, rows: Mapping[int, Row], stated: Mapping[int, Mapping[str, Any]]) -> None:
@@ -72,7 +74,7 @@ class Part:
             names = ", ".join(Path(source.path).name for source in self._answers.sources)
             answer: AnyResponse | NoAnswer = NoAnswer(f"not in {names}")
         else:
-            answer = read_answer(row, trial.request)
+            answer = self._read(row, trial)
         if isinstance(answer, NoAnswer):
             where = "" if row is None else f" in {row._replace(source=_named(row.source)).place}"
             reason = f"{answer.reason}{where}"
@@ -81,6 +83,13 @@ class Part:
         operation, response = OPERATIONS[type(trial.request)], encode_response(answer).decode()
         parts = (request.decode(), response, answer.status, 0, 0, 0.0, WHEN)
         return Sent(self._key(request), self._identity, operation, *parts)
+
+    def _read(self, row: Row, trial: Trial) -> AnyResponse | NoAnswer:
+        try:
+            return read_answer(row, trial.request)
+        except RowError as fault:
+            self.faults.append(fault)
+            return NoAnswer(fault.reason)
 
     def _key(self, request: bytes) -> bytes:
         return request_key(self._identity, request)

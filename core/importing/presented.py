@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
@@ -21,6 +21,13 @@ from .matching import TRIAL
 
 WORDED = (Generate, Likelihood)
 """Requests in words of the one who asks; those of other kinds are the sentence itself."""
+
+
+class _Turn(msgspec.Struct):
+    """A message, as chat endpoints write it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
 
 
 def unrecorded_of(
@@ -91,15 +98,27 @@ def _stated(row: Row, request: AnyRequest) -> AnyRequest:
     if words is None:
         return request
     if isinstance(request, Likelihood):
-        return msgspec.structs.replace(request, prompt=words)
+        prompt = words if isinstance(words, str) else _messages(row, words)
+        return msgspec.structs.replace(request, prompt=prompt)
     sample = request.sample if isinstance(request, Generate) else 0
-    return Generate(messages=(Message("user", (Text(words),)),), sampling=Sampling(), sample=sample)
+    messages = (Message("user", (Text(words),)),) if isinstance(words, str) else _messages(row, words)
+    return Generate(messages=messages, sampling=Sampling(), sample=sample)
 
 
-def _words_of(row: Row) -> str | None:
+def _words_of(row: Row) -> str | list[Any] | None:
     words = row.cells.get(REQUEST)
-    if words is None or words == "":
+    if words is None or words == "" or words == []:
         return None
-    if not isinstance(words, str):
-        raise row.fault(f"the request {words!r} is not a text.")
+    if not isinstance(words, str | list):
+        raise row.fault(f"the request {words!r} is not a text.", reason="the request is not a text")
     return words
+
+
+def _messages(row: Row, words: list[Any]) -> tuple[Message, ...]:
+    """Return the messages of a conversation that a row states as objects with `role` and `content`."""
+    try:
+        turns = msgspec.convert(words, list[_Turn])
+    except msgspec.ValidationError as error:
+        problem = f"the request is no list of messages with role and content ({error})."
+        raise row.fault(problem, reason="the request is no list of messages") from None
+    return tuple(Message(turn.role, (Text(turn.content),)) for turn in turns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -13,6 +13,7 @@ from ..contracts import Trial
 from ..contracts.canonical import encode
 from ..contracts.errors import DataError, UsageError
 from ..contracts.records import AnyRequest, Generate
+from ..tables.inspect_log import EPOCH
 from .answers import FIELDS, PROBABILITY, Answers, Row
 from .matching import Group
 
@@ -51,7 +52,7 @@ def settle(answers: Answers, groups: Iterable[Group], rule: Duplicates) -> Settl
     surplus = 0
     for group in groups:
         room, rows = len(group.ordinals), group.rows
-        if len(rows) > room and rule != "all":
+        if len(rows) > room and rule != "all" and not are_epochs(rows):
             if rule == "refuse":
                 _ensure_equal(answers, group)
             surplus += len(rows) - room
@@ -69,11 +70,19 @@ def settle(answers: Answers, groups: Iterable[Group], rule: Duplicates) -> Settl
     return Settled(found, copies, surplus)
 
 
+def are_epochs(rows: Sequence[Row]) -> bool:
+    """Return whether rows are repetitions of a question that their file numbers: each is a sample of its own."""
+    epochs = [row.cells.get(EPOCH) for row in rows]
+    return None not in epochs and len(set(map(str, epochs))) == len(rows)
+
+
 def _ensure_equal(answers: Answers, group: Group) -> None:
     room, rows = len(group.ordinals), group.rows
     if room == 1 and len({_said(row) for row in rows}) == 1:
         return
     asked = "once" if room == 1 else f"{room} times"
+    epochs = [str(row.cells[EPOCH]) for row in rows if row.cells.get(EPOCH) is not None]
+    asked += f" (epochs {', '.join(epochs)})" if epochs else ""
     shown = f": {_said(rows[0])} and {_said(rows[room])}" if room == 1 else ""
     raise rows[room].fault(
         f"{len(rows)} rows ({answers.numbers(rows)}) are for trial {group.trials[0]!r}, which is asked {asked}{shown}. "

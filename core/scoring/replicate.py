@@ -11,13 +11,13 @@ from ..catalogue.published import Published, same_model, unresolved, whose
 from ..catalogue.registry import Registry
 from ..catalogue.study import SUBJECT, Catalogue
 from ..contracts import Estimate
-from ..contracts.csv import Table, read_table
 from ..contracts.errors import DataError, UnknownNameError, UsageError
 from ..contracts.records import Scalar
 from ..contracts.words import explained
 from ..engine.manifest import IMPORTED, Manifest, manifest_of
 from ..store import RunRow, Store, get_run
 from ..store.reading import list_runs
+from ..tables import Table, read_table
 from .score import Scores, score, score_published
 
 Verdict = Literal["reproduced", "not reproduced", "cannot be judged"]

@@ -8,9 +8,9 @@ from importlib.resources import files
 
 import polars as pl
 
-from ...core.contracts.csv import read_rows
 from ...core.contracts.estimates import Estimate
 from ...core.contracts.words import HITS, OF
+from ...core.tables import read_rows
 from ...probes.dora import terms
 from ...probes.dora.content_words import lemmas
 from ...probes.dora.documented import names_of

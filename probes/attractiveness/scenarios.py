@@ -6,8 +6,8 @@ from importlib.resources import files
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Form, Row, parse_file
 from .terms import BETWEEN
 
 REQUIRED = ("first", "second", "category", "kind")
@@ -52,27 +52,27 @@ def load_scenarios(own: str | None = None, built_in: bool = True) -> list[Scenar
             "the study has no scenario. Give a file with scenarios=FILE, or omit built_in.",
             code="data.no-rows",
         )
-    rows = [row for path in paths for row in read_rows(path, REQUIRED)]
-    return _unique([(row, _scenario(row)) for row in rows])
-
-
-def _unique(found: list[tuple[Row, Scenario]]) -> list[Scenario]:
     seen: dict[str, Row] = {}
-    for row, scenario in found:
+
+    def unique(row: Row) -> Scenario:
+        scenario = _scenario(row)
         if (first := seen.setdefault(scenario.id, row)) is not row:
-            raise row.fault(
-                f"scenario {scenario.id!r} is already in {first.path}, line {first.line}. Remove one.", "data.duplicate"
-            )
-    return [scenario for _, scenario in found]
+            problem = f"scenario {scenario.id!r} is already in {first.path}, line {first.line}. Remove one."
+            raise row.fault(problem, "data.duplicate", "a scenario that is listed before")
+        return scenario
+
+    form = Form(REQUIRED, ("positive", "stereotype", "rating", "article"))
+    return [scenario for path in paths for scenario in parse_file(path, form, unique).values]
 
 
 def _scenario(row: Row) -> Scenario:
     first, second = row.filled("first").strip(), row.filled("second").strip()
     if first.casefold() == second.casefold():
         raise row.fault(f"both options are {first!r}. Give two different ones.", "data.text")
-    for column, known in (("positive", POSITIVES), ("article", ARTICLES)):
-        if column in row.cells:
-            row.choice(column, known)
+    choices = {
+        column: row.choice(column, known) if column in row.cells else ""
+        for column, known in (("positive", POSITIVES), ("article", ARTICLES))
+    }
     stereotype = row.optional("stereotype")
     if stereotype is not None and stereotype.count(BETWEEN) != 1:
         raise row.fault(
@@ -84,8 +84,8 @@ def _scenario(row: Row) -> Scenario:
         second=second,
         category=row.filled("category").strip(),
         kind=row.filled("kind").strip(),
-        positive=row.optional("positive"),
+        positive=choices["positive"] or None,
         stereotype=stereotype,
         rating=row.optional("rating"),
-        article=row.cells.get("article", ""),
+        article=choices["article"],
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import Scalar
+from ...core.tables import Row, read_rows
 from ..shared.images import METADATA, inside, probe_image, require_pillow, upright
 from .terms import PERSON, VARIANTS
 

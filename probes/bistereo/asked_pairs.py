@@ -11,6 +11,7 @@ import msgspec
 from ...core.contracts import Counting
 from ...core.contracts.errors import UnknownNameError
 from ...core.design import Cell, Design, DesignedStage, Rows, Worded
+from ...core.tables import Parsed, TableOptions
 from ..shared.sentence_pairs import Pair, draw_rows
 from .attributes import is_asked
 from .own_pairs import own_design, read_pairs
@@ -27,10 +28,20 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
     per_cell: int | None = None
     """Maximum number of pairs per axis, gender and sentiment; None: all."""
     seed: int = 0
+    table: TableOptions | None = None
+    """How the file is to be understood."""
+
+    @cached_property
+    def _parsed(self) -> Parsed[Pair] | None:
+        return None if self.data is None else read_pairs(self.data, self.table)
 
     @cached_property
     def _listed(self) -> dict[str, Pair] | None:
-        return None if self.data is None else {pair.id: pair for pair in read_pairs(self.data)}
+        return None if self._parsed is None else {pair.id: pair for pair in self._parsed.values}
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was left out of the file, in sentences."""
+        return () if self._parsed is None else self._parsed.notes()
 
     @cached_property
     def design(self) -> Design:
@@ -108,6 +119,10 @@ class AskedStage(DesignedStage):
     def design(self) -> Design:
         """Return the design of the pairs."""
         return self._pairs.design
+
+    def notes(self) -> Sequence[str]:
+        """Return what was left out of the file."""
+        return self._pairs.notes()
 
     @property
     def rows(self) -> Rows | None:

@@ -6,8 +6,8 @@ import click
 
 from ... import Settings, observe
 from ...core.cli.console import echo, registry_option, run_argument, store_option, write_new
-from ...core.contracts.csv import csv_text
 from ...core.contracts.errors import UsageError
+from ...core.tables import csv_text
 from .tuples_agreement import tuple_agreement
 from .tuples_columns import complete as complete_rows
 from .tuples_columns import without

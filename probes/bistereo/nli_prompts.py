@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import msgspec
+
 from ...core.contracts import Counting, Follows, Options, Probe, Stage, StageRules, Trial, Unreadable, harmless
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request, Scalar
+from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
 from ..shared.sampling import ensure_drawable
 from .nli_asking import OUTCOMES, AskingOptions, ask, load_prompts, read
 from .nli_labels import PRIORS, Labels, PriorStage, with_priors
@@ -27,7 +29,7 @@ UNDECIDED = "-"
 """SNLI's label of pairs on which its annotators did not agree."""
 
 
-class NLIPromptsOptions(Options, frozen=True, kw_only=True):
+class NLIPromptsOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-nli-prompts`."""
 
     option_effects = {
@@ -67,21 +69,29 @@ class PromptsStage(Stage):
         self._options = options
 
     @cached_property
-    def rows(self) -> list[Row]:
-        """Return the labelled rows. The file is read only here, so answers can be scored again without it."""
+    def parsed(self) -> Parsed[Row]:
+        """Return all rows. The file is read only here, so answers can be scored again without it."""
         if self._options.data is None:
             raise UsageError(
                 "no labelled pairs. Give a CSV of premise, hypothesis, label: --data FILE.", code="data.missing"
             )
-        kept, counts = [], dict.fromkeys(LABELS, 0)
-        for row in read_rows(self._options.data, REQUIRED):
-            if row.cells["label"] == UNDECIDED:
+        return parse_file(self._options.data, Form(REQUIRED), _labelled, self._options)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Return the labelled rows that are asked."""
+        chosen, counts = [], dict.fromkeys(LABELS, 0)
+        for row in self.parsed.values:
+            if (label := row.cells["label"]) == UNDECIDED:
                 continue
-            label = row.choice("label", LABELS)
             counts[label] += 1
             if self._options.per_label is None or counts[label] <= self._options.per_label:
-                kept.append(row)
-        return kept
+                chosen.append(row)
+        return chosen
+
+    def notes(self) -> Sequence[str]:
+        """Return what was left out of the file."""
+        return self.parsed.notes()
 
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, row by row."""
@@ -110,6 +120,15 @@ class PromptsStage(Stage):
             temperature=chosen.temperature,
             max_tokens=chosen.max_tokens,
         )
+
+
+def _labelled(row: Row) -> Row:
+    """Return a row whose label is one of the three, or undecided; raises `DataError`."""
+    label = row.choice("label", (*LABELS, UNDECIDED))
+    if label != UNDECIDED:
+        row.filled("premise")
+        row.filled("hypothesis")
+    return msgspec.structs.replace(row, cells=row.cells | {"label": label})
 
 
 class LikelihoodPromptsStage(PromptsStage):

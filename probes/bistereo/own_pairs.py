@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.records import Scalar
 from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
+from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
 from ..shared.sentence_pairs import Pair, Spans, checked_difference, words
 from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, Selection, chosen_cells
 from .pairs_texts import SIDES
@@ -31,22 +31,22 @@ def own_design(listed: Iterable[Pair], selection: Selection) -> Design:
     return Design(factors, columns=columns, id=ID, where=chosen_cells(selection), answer=ANSWER)
 
 
-def read_pairs(path: str) -> list[Pair]:
+def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
     """Read pairs from a file.
 
     Raises:
-        DataError: The file or one of its rows cannot be used.
+        DataError: The file cannot be used, or has rows that cannot.
     """
     seen: dict[str, int] = {}
-    pairs: list[Pair] = []
-    for number, row in enumerate(read_rows(path, REQUIRED), 1):
-        pair = _from_row(row, f"row-{number}")
+
+    def pair_of(row: Row) -> Pair:
+        pair = _from_row(row, f"row-{row.index + 1}")
         if (first := seen.setdefault(pair.id, row.line)) != row.line:
-            raise row.fault(
-                f"pair {pair.id!r} is already on line {first}. Give every pair its own name.", "data.duplicate"
-            )
-        pairs.append(pair)
-    return pairs
+            problem = f"pair {pair.id!r} is already on line {first}. Give every pair its own name."
+            raise row.fault(problem, "data.duplicate", "a name that another pair has")
+        return pair
+
+    return parse_file(path, Form(REQUIRED, OPTIONAL), pair_of, options)
 
 
 def _from_row(row: Row, number: str) -> Pair:

@@ -114,7 +114,7 @@ class BIStereoPairs(Probe):
 def _asked(options: BIStereoOptions) -> AskedPairs:
     chosen = (options.axes, options.genders, options.sentiments)
     selection = Selection(*chosen, options.position, options.attributes, options.beautiful, options.texts)
-    return AskedPairs(selection, options.data, options.per_cell, options.seed)
+    return AskedPairs(selection, options.data, options.per_cell, options.seed, options)
 
 
 def _check(options: BIStereoOptions) -> None:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
-from ...core.contracts.csv import Row
+from ...core.tables import Row
 from .tuples_file import COLUMNS, COUNTERPARTS, MARKS, read_tuples
 
 Cells = dict[str, str]

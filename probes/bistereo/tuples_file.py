@@ -11,8 +11,8 @@ from importlib import resources
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_table
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, read_table
 
 NEEDED = ("descriptor", "term", "attribute")
 """Columns that every file must have; without the others a file makes no test."""

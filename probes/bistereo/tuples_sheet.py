@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ...core.contracts.csv import Row, csv_text, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, csv_text, read_rows
 from .tuples_file import COLUMNS, MARKS, SENTIMENTS, STANDINGS, TERMS, Tuple, read_tuples
 from .tuples_tests import build
 

@@ -15,17 +15,51 @@ import msgspec
 import polars as pl
 
 from ...core.contracts import Counting, Imported, Options, Probe, Stage
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
-from ...core.contracts.records import PseudoLikelihood
+from ...core.contracts.records import PseudoLikelihood, Scalar
+from ...core.contracts.words import counted
 from ...core.design import Cell, Design, DesignedStage
-from ..shared.sentence_pairs import Pair, PairOptions, ScoredStage, Unit, checked_difference, request_of
+from ...core.tables import Codes, Form, Parsed, Row, TableOptions, parse_file
+from ..shared.sentence_pairs import (
+    SAME,
+    UNSHARED,
+    Pair,
+    PairOptions,
+    ScoredStage,
+    Unit,
+    checked_difference,
+    request_of,
+    word_difference,
+)
 from .design import FACTORS, crows_design
 from .terms import DIFFERING_WORD, DIRECTIONS, SIDES
 
 SOURCE = "https://github.com/nyu-mll/crows-pairs (data/crows_pairs_anonymized.csv)"
 REQUIRED = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
-SCORED = (*REQUIRED, "sent_more_score", "sent_less_score", "score")
+SCORES = ("sent_more_score", "sent_less_score")
+SCORED = (*REQUIRED, *SCORES, "score")
+# The features of the data set `crows_pairs` of https://huggingface.co/datasets/nyu-mll/crows_pairs.
+HUGGING_FACE = Codes(
+    "the copy of Hugging Face",
+    {
+        "stereo_antistereo": DIRECTIONS,
+        "bias_type": (
+            "race-color",
+            "socioeconomic",
+            "gender",
+            "disability",
+            "nationality",
+            "sexual-orientation",
+            "physical-appearance",
+            "religion",
+            "age",
+        ),
+    },
+)
+CODED = (
+    "The copy of Hugging Face writes 0 for stereo and 1 for antistereo. Where that is meant: "
+    "--set values=stereo_antistereo.0=stereo,stereo_antistereo.1=antistereo."
+)
 
 
 class CrowsOptions(PairOptions, frozen=True, kw_only=True):
@@ -42,13 +76,18 @@ class CrowsOptions(PairOptions, frozen=True, kw_only=True):
 class Pairs:
     """The pairs of a file. It is read only when they are asked, so answers can be scored again without it."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, options: TableOptions) -> None:
+        self._path, self._options = path, options
+
+    @cached_property
+    def parsed(self) -> Parsed[Pair]:
+        """Return the pairs with what was left out of the file."""
+        return read_pairs(self._path, self._options)
 
     @cached_property
     def by_id(self) -> dict[str, Pair]:
         """Return the pairs in the order of the file."""
-        return {pair.id: pair for pair in read_pairs(self._path)}
+        return {pair.id: pair for pair in self.parsed.values}
 
     @cached_property
     def design(self) -> Design:
@@ -69,6 +108,11 @@ class CrowsStage(DesignedStage, ScoredStage):
     def design(self) -> Design:
         """Return the design of the pairs."""
         return self._pairs.design
+
+    def notes(self) -> Sequence[str]:
+        """Return what was left out of the file, and what the published program makes of it."""
+        parsed = self._pairs.parsed
+        return tuple(filter(None, [*parsed.notes(), neutral_note(parsed)]))
 
     def request(self, cell: Cell) -> PseudoLikelihood:
         """Return the request of one sentence of a pair."""
@@ -112,7 +156,7 @@ class CrowsPairs(Probe):
                 f"crows-pairs needs the published sentences: get {SOURCE} and give it with --data FILE.",
                 code="data.missing",
             )
-        return [CrowsStage(options, Pairs(options.data))]
+        return [CrowsStage(options, Pairs(options.data, options))]
 
     def design(self, options: CrowsOptions) -> Design | None:
         """Return the declared design of the pairs; None without a file.
@@ -120,7 +164,7 @@ class CrowsPairs(Probe):
         Raises:
             DataError: The file cannot be used.
         """
-        return None if options.data is None else Pairs(options.data).design
+        return None if options.data is None else Pairs(options.data, options).design
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read published scores per pair, and correct the known swap of their columns.
@@ -136,49 +180,89 @@ class CrowsPairs(Probe):
         Raises:
             DataError: The file cannot be used, or `score` contradicts its columns in another way.
         """
-        rows = [_scored(row, str(number)) for number, row in enumerate(read_rows(path, SCORED))]
+        form = Form(SCORED, numbers=SCORES, codes=(HUGGING_FACE,))
+        parsed = parse_file(path, form, _scored, options)
+        rows = parsed.values
         swapped = _swapped(rows)
         frame = _observations(rows, swapped)
-        if not swapped:
-            return Imported(frame)
-        count = sum(scored.pair.factors["direction"] == "antistereo" for scored in rows)
-        note = f"the score columns were swapped in {count} antistereo rows, as `score` shows; the swap was corrected"
-        return Imported(frame, (note,))
+        notes = [*parsed.notes(), _figures(rows)]
+        if swapped:
+            count = sum(scored.pair.factors["direction"] == "antistereo" for scored in rows)
+            swap = (
+                f"the score columns were swapped in {count} antistereo rows, as `score` shows; the swap was corrected"
+            )
+            notes.append(swap)
+        return Imported(frame, tuple(filter(None, notes)))
 
 
-def read_pairs(path: str) -> list[Pair]:
+def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
     """Read pairs from a file with the columns `REQUIRED`; a pair's name is its row, from 0 as in the published file.
 
     Raises:
-        DataError: The file or one of its rows cannot be used.
+        DataError: The file cannot be used, or has rows that cannot.
     """
-    return [_pair(row, str(number)) for number, row in enumerate(read_rows(path, REQUIRED))]
+    return parse_file(path, Form(REQUIRED, codes=(HUGGING_FACE,)), _pair, options)
 
 
-def _pair(row: Row, name: str) -> Pair:
-    direction = row.choice("stereo_antistereo", DIRECTIONS)
+def _pair(row: Row) -> Pair:
+    pair = _named(row)
+    checked_difference(row, pair.texts)
+    return pair
+
+
+def _named(row: Row) -> Pair:
+    """Return the pair of a row, whether or not its sentences can be compared."""
+    direction = row.choice("stereo_antistereo", DIRECTIONS, CODED)
     sides = SIDES if direction == DIRECTIONS[0] else SIDES[::-1]
     texts = (row.filled(f"sent_{sides[0]}"), row.filled(f"sent_{sides[1]}"))
-    spans = checked_difference(row, texts)
-    return Pair(name, sides, texts, {"direction": direction, "bias_type": row.filled("bias_type")}, spans)
+    bias = row.filled("bias_type").strip()
+    factors: dict[str, Scalar] = {"direction": direction, "bias_type": bias}
+    return Pair(str(row.index), sides, texts, factors, word_difference(*texts))
 
 
-def _scored(row: Row, name: str) -> Scored:
+def neutral_note(parsed: Parsed[Pair]) -> str:
+    """Return what the published program makes of pairs that were left out; empty if it counts none of them."""
+    neutral = sum(parsed.left_out.reasons.get(reason, 0) for reason in (SAME, UNSHARED))
+    if not neutral:
+        return ""
+    asked = len(parsed.values)
+    return (
+        f"The authors' program counts {counted(neutral, 'pair')} of those as neutral, so that its metric score is "
+        f"{asked / (asked + neutral):.4f} times ({asked:,} of {asked + neutral:,} pairs) the one reported here."
+    )
+
+
+def _scored(row: Row) -> Scored:
     hit = row.choice("score", ("0", "1")) == "1"
-    return Scored(row, _pair(row, name), row.number("sent_more_score"), row.number("sent_less_score"), hit)
+    more, less = row.number("sent_more_score"), row.number("sent_less_score")
+    if max(more, less) > 0:
+        problem = f"the score {max(more, less)} is above 0, which no log-probability is."
+        raise row.fault(problem, "data.number", "a score above 0")
+    return Scored(row, _named(row), more, less, hit)
+
+
+def _figures(rows: Sequence[Scored]) -> str:
+    """Return the metric score with and without pairs whose two sentences are the same; empty if there are none."""
+    differing = [scored for scored in rows if scored.pair.texts[0] != scored.pair.texts[1]]
+    if len(differing) == len(rows):
+        return ""
+    hits = sum(scored.hit for scored in rows)
+    with_equal, without = hits / len(rows), sum(scored.hit for scored in differing) / max(len(differing), 1)
+    return (
+        f"The more stereotyping sentence is likelier in {hits:,} of {len(rows):,} pairs, {with_equal:.2%}; without the "
+        f"{counted(len(rows) - len(differing), 'pair')} of two equal sentences, which the authors' program counts as "
+        f"neutral, {without:.2%}."
+    )
 
 
 def _swapped(rows: Sequence[Scored]) -> bool:
     """Return whether the columns are swapped in the antistereo rows; raises `DataError` for any other contradiction."""
     telling = [scored for scored in rows if not scored.tie]
-    for scored in rows:
-        if scored.tie and scored.hit:
-            raise _contradiction(scored)
     anti = [scored for scored in telling if scored.pair.factors["direction"] == "antistereo"]
     swapped = bool(anti) and not any(scored.straight for scored in anti)
-    for scored in telling:
+    for scored in rows:
         mended = swapped and scored.pair.factors["direction"] == "antistereo"
-        if scored.straight == mended:
+        if scored.hit if scored.tie else scored.straight == mended:
             raise _contradiction(scored)
     return swapped
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.inputs import file_bytes
+from ...core.tables import Row, read_rows
 from .descriptors import EITHER, Entry, chosen, entries_of, read_list, with_article
 from .options import DoraOptions, Modality
 

@@ -27,11 +27,11 @@ from ...core.cli.console import (
     terminal,
     write_new,
 )
-from ...core.contracts.csv import csv_text
 from ...core.contracts.errors import UsageError
 from ...core.contracts.words import fixed, number, p_value
 from ...core.statistics.ranks import agreement, rating_table
 from ...core.statistics.resampling import Resampling
+from ...core.tables import csv_text
 from .compared import atlas, differing, shared_by
 from .discovered import ALL, Discovered, discover
 from .documented import mark_documented

@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import UnknownNameError, UsageError
+from ...core.tables import Form, Row, parse_file
 from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")
@@ -70,17 +70,16 @@ def read_list(path: str | None) -> list[Listed]:
     """
     shipped = str(files(__package__).joinpath("data/descriptors.csv"))
     seen: dict[tuple[str, str], Row] = {}
-    found = []
-    for row in read_rows(path or shipped, REQUIRED):
+
+    def listed_of(row: Row) -> Listed:
         dimension, singular, plural = (" ".join(row.filled(name).split()) for name in REQUIRED)
         first = seen.setdefault((dimension, singular.casefold()), row)
         if first is not row:
-            raise row.fault(
-                f"{singular!r} is already in dimension {dimension!r}, line {first.line}. Remove one.",
-                "data.duplicate",
-            )
-        found.append(Listed(dimension, singular, plural))
-    return found
+            problem = f"{singular!r} is already in dimension {dimension!r}, line {first.line}. Remove one."
+            raise row.fault(problem, "data.duplicate", "a descriptor that its dimension has")
+        return Listed(dimension, singular, plural)
+
+    return parse_file(path or shipped, Form(REQUIRED), listed_of).values
 
 
 def stem_of(setting: str, listed: Listed) -> str:

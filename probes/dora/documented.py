@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
 from ...core.contracts.inputs import file_bytes
+from ...core.tables import Row, read_rows
 from .content_words import content_forms, content_words, lemmas
 
 PEOPLE = frozenset({"person", "people", "man", "woman"})

@@ -14,11 +14,11 @@ import msgspec
 import polars as pl
 
 from ...core.contracts import Counting, Unreadable, harmless
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
 from ...core.design import Cell, Design, DesignedStage
+from ...core.tables import Row, read_rows
 from ..shared.images import METADATA, inside, probe_image, require_pillow
 from .authors import asked_about
 from .descriptors import T2I_SETTINGS, Entry, chosen

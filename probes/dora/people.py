@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, read_rows
 from .associations import judgements
 from .content_words import lemmas
 

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
+from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
 from .asking import MASK, mask_left
 from .terms import KINDS
 
@@ -35,17 +35,18 @@ class Masked(msgspec.Struct, frozen=True):
         return KINDS[DIRECTIONS.index(self.direction)]
 
 
-def read_masked(path: str) -> list[Masked]:
-    """Read the prompts in the order of the file; raises `DataError` if one of them cannot be used."""
-    rows, seen = [], dict[str, int]()
-    for number, row in enumerate(read_rows(path, MASKED)):
-        name = name_of(row, number)
+def read_masked(path: str, options: TableOptions | None = None) -> Parsed[Masked]:
+    """Read the prompts in the order of the file; raises `DataError` if it has rows that cannot be used."""
+    seen: dict[str, int] = {}
+
+    def prompt_of(row: Row) -> Masked:
+        name = name_of(row, row.index)
         if (line := seen.setdefault(name, row.line)) != row.line:
-            raise row.fault(
-                f"prompt {name!r} is already on line {line}. Give every prompt its own name.", "data.duplicate"
-            )
-        rows.append(_masked(row, name))
-    return rows
+            problem = f"prompt {name!r} is already on line {line}. Give every prompt its own name."
+            raise row.fault(problem, "data.duplicate", "a name that another prompt has")
+        return _masked(row, name)
+
+    return parse_file(path, Form(MASKED, ("id",)), prompt_of, options)
 
 
 def name_of(row: Row, number: int) -> str:

@@ -41,6 +41,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.design import AnswerForm, By, Cell, Design, DesignedStage, Fixed, Levels, Repeat, Sampled
+from ...core.tables import Parsed, TableOptions
 from ..shared.sampling import ensure_drawable
 from .asking import Hint, changes_sentence, prompt_of, read_answer
 from .confusion import Confusion, read_confusion, read_file
@@ -52,7 +53,7 @@ from .terms import COMPLETION, ENCODER, LOST, REFUSED_FIRST, SEVERAL
 CELL = ("prompt", "source", "category", "direction")
 
 
-class IndiCASAOptions(Options, frozen=True, kw_only=True):
+class IndiCASAOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of `indicasa`."""
 
     option_effects = {
@@ -96,11 +97,16 @@ class _Data:
         self.options = options
 
     @cached_property
+    def parsed(self) -> Parsed[Prompt]:
+        """Return all prompts of the file."""
+        return read_prompts(self.options.data, self.options.truths, self.options)
+
+    @cached_property
     def chosen(self) -> list[Prompt]:
         """Return the selected prompts."""
         options, most = self.options, Counter[str]()
         found = []
-        prompts = read_prompts(options.data, options.truths)
+        prompts = self.parsed.values
         for prompt in prompts:
             most[prompt.category] += prompt.category in options.categories
             if 0 < most[prompt.category] <= (options.per_cell or most[prompt.category]):
@@ -189,6 +195,10 @@ class CompletionStage(DesignedStage):
         """Return the design of the completions."""
         _ = self._data.errors  # an error in the file must be found before the first request
         return self._data.design
+
+    def notes(self) -> Sequence[str]:
+        """Return what was left out of the file."""
+        return self._data.parsed.notes()
 
     def request(self, cell: Cell) -> Generate:
         """Return the request of a completion. Equal prompts get different answers, as samples of one question."""

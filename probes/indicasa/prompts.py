@@ -11,6 +11,7 @@ from importlib import resources
 
 import msgspec
 
+from ...core.tables import Parsed, TableOptions
 from .masked import Masked, read_masked
 from .terms import ANTI, KINDS, STEREOTYPE
 from .truths import truths_of
@@ -38,7 +39,7 @@ class Prompt(msgspec.Struct, frozen=True):
         ]
 
 
-def read_prompts(data: str | None, truths: str | None) -> list[Prompt]:
+def read_prompts(data: str | None, truths: str | None, options: TableOptions | None = None) -> Parsed[Prompt]:
     """Read the prompts with their ground truths, in the order of the file.
 
     Args:
@@ -46,15 +47,18 @@ def read_prompts(data: str | None, truths: str | None) -> list[Prompt]:
         truths: The sentence pairs of IndiBias (`modified_eng_sent_more` ...), joined row by row; or your own texts
             (`prompt`, `type`, `text`), in addition to the filled sentence; a repetition of it counts once. None: those
             of the examples.
+        options: How `data` is to be understood.
 
     Raises:
         DataError: A file or one of its rows cannot be used, or a prompt lacks a text of either kind.
     """
     if data is not None:
-        return _joined(read_masked(data), truths)
+        parsed = read_masked(data, options)
+        return Parsed(parsed.path, _joined(parsed.values, truths), parsed.left_out, parsed.remarks)
     folder = resources.files(__package__) / "data"
     with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as texts:
-        return _joined(read_masked(str(prompts)), truths or str(texts))
+        examples = read_masked(str(prompts))
+        return Parsed(examples.path, _joined(examples.values, truths or str(texts)), examples.left_out)
 
 
 def _joined(rows: Sequence[Masked], truths: str | None) -> list[Prompt]:

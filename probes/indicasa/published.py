@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, read_rows
 from .masked import CATEGORIES
 from .terms import ANTI, ENCODER, LOST, STEREOTYPE, VERDICT
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Row, read_rows
 from .asking import mask_left
 from .masked import PAIRS, Masked, category_of, name_of
 from .terms import KINDS

@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...core.contracts import Counting, LargeStage, Options, Unreadable
-from ...core.contracts.csv import Row
+from ...core.contracts import Counting, LargeStage, Unreadable
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 from ...core.design import Design, Rows
+from ...core.tables import Row, TableOptions
 
 if TYPE_CHECKING:
     from ...core.contracts.records import Request
@@ -33,10 +33,14 @@ Spans = tuple[Span, ...]
 # Python's \w does not match combining marks, and would split a Hindi or Arabic word at every vowel sign.
 _LETTER = r"[\w\u0300-\u036f\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e30-\u0e4e\u200c\u200d]"
 _WORD = re.compile(rf"{_LETTER}+(?:[-'’]{_LETTER}+)*|[^\w\s]")
+SAME, UNSHARED = "the two sentences are the same", "the two sentences share no word"
+"""Reasons for which a pair cannot be asked."""
+SHOWN = 120
+"""Characters of a sentence that a message shows."""
 _SCORES = pl.Struct({"type": pl.String, "count": pl.Int64, "log_probability": pl.Float64})
 
 
-class PairOptions(Options, frozen=True, kw_only=True):
+class PairOptions(TableOptions, frozen=True, kw_only=True):
     """Common options of studies of sentence pairs."""
 
     unit: Unit = "word"
@@ -90,10 +94,17 @@ def checked_difference(row: Row, texts: tuple[str, str]) -> tuple[Spans, Spans]:
     """Return the word difference of a row's two sentences; raises `DataError` if there is nothing to compare."""
     spans = word_difference(*texts)
     if spans == ((), ()):
-        raise row.fault(f"the two sentences are the same: {texts[0]!r}. They must differ in a word.", "data.text")
+        problem = f"the two sentences are the same: {shortened(texts[0])}. They must differ in a word."
+        raise row.fault(problem, "data.text", SAME)
     if len(spans[0]) == len(words(texts[0])):
-        raise row.fault(f"the two sentences share no word: {texts[0]!r}. Only shared words are scored.", "data.text")
+        problem = f"the two sentences share no word: {shortened(texts[0])}. Only shared words are scored."
+        raise row.fault(problem, "data.text", UNSHARED)
     return spans
+
+
+def shortened(text: str) -> str:
+    """Return a sentence as a message shows it."""
+    return repr(text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}...")
 
 
 def request_of(pair: Pair, place: int, options: PairOptions) -> PseudoLikelihood:

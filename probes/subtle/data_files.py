@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ...core.contracts.csv import Row, read_rows
 from ...core.contracts.errors import DataError
+from ...core.tables import Form, Parsed, Row, TableOptions, parse_file, read_rows
 from .items import AS_PUBLISHED, BLANK, DOMAINS, OPTIONS, PRONOUNS, Item
 from .reading import normal
 from .templates import derive
@@ -32,7 +32,7 @@ class Count(msgspec.Struct, frozen=True):
     """Positive, negative, neutral."""
 
 
-def read_items(path: str, direction: str) -> list[Item]:
+def read_items(path: str, direction: str, options: TableOptions | None = None) -> Parsed[Item]:
     """Read the items of one direction; an item is named by its row, from 0.
 
     The positive option is `stereotype` if the given term is positive, and `anti_stereotype` if it is negative;
@@ -43,19 +43,22 @@ def read_items(path: str, direction: str) -> list[Item]:
         DataError: the file or one of its rows cannot be used, or it has no row of this direction.
     """
     seen: dict[tuple[str, ...], int] = {}
-    items = []
-    for number, row in enumerate(read_rows(path, REQUIRED)):
+
+    def item_of(row: Row) -> Item:
         cells = tuple(row.cells[name] for name in REQUIRED)
         if (first := seen.setdefault(cells, row.line)) != row.line:
-            raise row.fault(f"this item is already on line {first}. Remove one of the two.", "data.duplicate")
-        if (item := _item(row, str(number))).direction == direction:
-            items.append(item)
+            problem = f"this item is already on line {first}. Remove one of the two."
+            raise row.fault(problem, "data.duplicate", "an item that is in the file before")
+        return _item(row, str(row.index))
+
+    parsed = parse_file(path, Form(REQUIRED, ("template", "term")), item_of, options)
+    items = [item for item in parsed.values if item.direction == direction]
     if not items:
         code = next(code for code, name in DIRECTION_OF.items() if name == direction)
         raise DataError(
             f"{path} has no row with type_category {code!r}, for the direction {direction!r}.", code="data.no-match"
         )
-    return _with_templates(items)
+    return parsed._replace(values=_with_templates(items))
 
 
 def _item(row: Row, name: str) -> Item:

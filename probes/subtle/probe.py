@@ -30,6 +30,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.design import Cell, Design, DesignedStage, Rows
+from ...core.tables import Parsed, TableOptions
 from ..shared.sampling import ensure_drawable
 from .asking import EVERY, Order, Orders, Prompt, alphabetical, orders_of, prompt_content, prompt_of, softmax
 from .data_files import DIRECTION_OF, read_counts, read_items
@@ -47,7 +48,7 @@ RESCUED = "rescued"
 """Outcome: whether the authors' program does not read an answer; null with its own reading."""
 
 
-class SubtleOptions(Options, frozen=True, kw_only=True):
+class SubtleOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of `subtle`."""
 
     option_effects = {
@@ -119,13 +120,19 @@ class SubtleStage(DesignedStage, MatchedStage):
             self.factors = (*type(self).factors, "prompt")  # type: ignore[misc]  # of this design
 
     @cached_property
+    def _parsed(self) -> Parsed[Item] | None:
+        chosen = self._options
+        return None if chosen.data is None else read_items(chosen.data, chosen.direction, chosen)
+
+    def notes(self) -> Sequence[str]:
+        """Return what was left out of the file."""
+        return () if self._parsed is None else self._parsed.notes()
+
+    @cached_property
     def items(self) -> dict[str, Item]:
         """Return the items. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
-        if chosen.data is None:
-            items: Sequence[Item] = _generated(chosen.direction, chosen.seed)
-        else:
-            items = read_items(chosen.data, chosen.direction)
+        items = self._parsed.values if self._parsed is not None else _generated(chosen.direction, chosen.seed)
         return {item.id: item for item in select(items, chosen.domains, chosen.pronouns)}
 
     @cached_property

@@ -41,7 +41,7 @@ def writings() -> tuple[Writing, ...]:
     rows = csv.DictReader(file.read_text("utf-8").splitlines())
     both = {row["masked"]: (row["stereotype"], row["opposite"]) for row in rows}
     found, number = [], Counter[str]()
-    for one in read_prompts(None, None):
+    for one in read_prompts(None, None).values:
         stereotype, opposite = (f" {json.dumps({KEY: text})}" for text in both[one.masked])
         preference = PREFERENCES[number[one.category] % len(PREFERENCES)]
         number[one.category] += 1

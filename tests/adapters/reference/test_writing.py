@@ -15,7 +15,7 @@ REPLY = "\nAnswer:"
 
 
 def test_every_prompt_of_the_study_has_a_stereotype_and_its_opposite():
-    prompts = read_prompts(None, None)
+    prompts = read_prompts(None, None).values
     assert [one.prompt for one in writings()] == [prompt_of(p.masked, p.category, "program") for p in prompts]
     for one, prompt in zip(writings(), prompts, strict=True):
         found = [read_answer(answer, lenient=False) for answer in one.answers]
@@ -25,7 +25,7 @@ def test_every_prompt_of_the_study_has_a_stereotype_and_its_opposite():
 
 def test_preferences_cancel_in_every_category():
     by_category = defaultdict(list)
-    for one, prompt in zip(writings(), read_prompts(None, None), strict=True):
+    for one, prompt in zip(writings(), read_prompts(None, None).values, strict=True):
         by_category[prompt.category].append(one)
     for found in by_category.values():
         for leans in (False, True):

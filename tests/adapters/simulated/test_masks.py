@@ -51,7 +51,7 @@ def test_a_lean_of_a_group_is_no_bias() -> None:
 def test_the_sentences_are_those_of_the_study_and_each_end_is_one_of_its_texts() -> None:
     with Path(KNOWN).open(encoding="utf-8") as file:
         rows = {row["masked"]: row for row in csv.DictReader(file)}
-    prompts = read_prompts(None, None)
+    prompts = read_prompts(None, None).values
     assert [prompt.masked for prompt in prompts] == [*rows]
     for prompt in prompts:
         assert rows[prompt.masked]["stereotype"] in prompt.stereotypes

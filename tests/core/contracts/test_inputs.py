@@ -15,15 +15,16 @@ from prejudge.core.catalogue.registry import parse_toml
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import read_candidate
 from prejudge.core.contracts import inputs
-from prejudge.core.contracts.csv import MOST_CELL, MOST_COLUMNS, read_rows, read_table
 from prejudge.core.contracts.errors import DataError, PrejudgeError, StoreError, UsageError
 from prejudge.core.contracts.inputs import MOST_DEPTH, file_bytes, load_toml
 from prejudge.core.contracts.options import parse_assignments
 from prejudge.core.engine.manifest import read_manifest
 from prejudge.core.gate.policy import read_policy
-from prejudge.core.importing.files import read_records
 from prejudge.core.store import Store
 from prejudge.core.store.unbundle import Bundle
+from prejudge.core.tables import read_rows, read_table
+from prejudge.core.tables.delimited import MOST_CELL, MOST_COLUMNS
+from prejudge.core.tables.reading import read_records
 from prejudge.testing import raises_code
 
 from ...command import call

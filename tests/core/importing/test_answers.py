@@ -18,7 +18,8 @@ from prejudge.core.contracts.records import (
     TokenScores,
 )
 from prejudge.core.importing.alike import folded
-from prejudge.core.importing.answers import NoAnswer, parse_columns, read_answer, read_answers
+from prejudge.core.importing.answers import FileForm, NoAnswer, read_answer, read_answers
+from prejudge.core.tables.names import parse_columns
 from prejudge.testing import raises_code
 
 TWO = Likelihood(prompt="p", continuations=("a", "b"))
@@ -30,7 +31,7 @@ def read(tmp_path):
 
     def answer(request, **cells):
         (tmp_path / "a.jsonl").write_text(json.dumps(cells))
-        answers = read_answers([str(tmp_path / "a.jsonl")], {})
+        answers = read_answers([str(tmp_path / "a.jsonl")], FileForm())
         return read_answer(answers.rows[0], request)
 
     return answer
@@ -51,7 +52,7 @@ def test_columns_are_parsed():
 def test_csv_cells_are_kept_as_written(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes('\ufeffid,answer\r\nt0,"two\nlines, ""quoted"""\r\n\r\nt1, 007 \r\n'.encode())
-    answers = read_answers([str(path)], {"trial": "id", "response": "answer"})
+    answers = read_answers([str(path)], FileForm({"trial": "id", "response": "answer"}))
     assert [(row.number, row.cells["response"]) for row in answers.rows] == [(2, 'two\nlines, "quoted"'), (5, " 007 ")]
 
 
@@ -69,7 +70,7 @@ def test_csv_cells_are_kept_as_written(tmp_path):
 def test_bad_csv_is_refused_with_its_line(tmp_path, text, code, named):
     (tmp_path / "a.csv").write_text(text)
     with raises_code(DataError, code, named):
-        read_answers([str(tmp_path / "a.csv")], {"response": "a"})
+        read_answers([str(tmp_path / "a.csv")], FileForm({"response": "a"}))
 
 
 ROWS = [{"trial": "t0", "response": "two"}, {"trial": "t1", "response": "one"}]
@@ -88,7 +89,7 @@ DOCUMENTS = {
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_documents_of_all_shapes_give_the_same_rows(tmp_path, kind, indent):
     (tmp_path / "a.txt").write_text(json.dumps(DOCUMENTS[kind], indent=indent), encoding="utf-16")
-    answers = read_answers([str(tmp_path / "a.txt")], {})
+    answers = read_answers([str(tmp_path / "a.txt")], FileForm())
     assert [(row.number, row.cells["trial"], row.cells["response"]) for row in answers.rows] == [
         (1, "t0", "two"),
         (2, "t1", "one"),
@@ -98,32 +99,32 @@ def test_json_documents_of_all_shapes_give_the_same_rows(tmp_path, kind, indent)
 
 def test_objects_with_equal_names_inside_keep_both_names(tmp_path):
     (tmp_path / "a.json").write_text('[{"item": {"id": "t0"}, "call": {"id": 9}, "probability": {"a": 1}}]')
-    (row,) = read_answers([str(tmp_path / "a.json")], {"trial": "item.id"}).rows
+    (row,) = read_answers([str(tmp_path / "a.json")], FileForm({"trial": "item.id"})).rows
     assert row.cells == {"trial": "t0", "call.id": 9, "probability.a": 1, "a": 1}
 
 
 def test_two_lists_of_records_are_not_guessed_between(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"train": ROWS, "test": ROWS}))
     with raises_code(DataError, "data.syntax", "'train'", "'test'"):
-        read_answers([str(tmp_path / "a.json")], {})
+        read_answers([str(tmp_path / "a.json")], FileForm())
 
 
 def test_nan_in_json_is_missing(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"trial": "t0", "response": NaN}\n{"trial": "NaN", "response": "NaN"}\n')
-    one, two = read_answers([str(tmp_path / "a.jsonl")], {}).rows
+    one, two = read_answers([str(tmp_path / "a.jsonl")], FileForm()).rows
     assert (one.cells["response"], two.cells["response"]) == (None, "NaN")
 
 
 def test_names_of_columns_are_found_in_another_spelling(tmp_path):
     (tmp_path / "a.csv").write_text("TRIAL ;Item Category;Answer\n1;2;3\n")
-    answers = read_answers([str(tmp_path / "a.csv")], {"response": "answer"}, ["item_category", "order"])
+    answers = read_answers([str(tmp_path / "a.csv")], FileForm({"response": "answer"}), ["item_category", "order"])
     assert answers.fields == ("response", "trial", "item_category")
     assert answers.rows[0].cells == {"response": "3", "trial": "1", "item_category": "2"}
 
 
 def test_exact_name_of_a_column_comes_first(tmp_path):
     (tmp_path / "a.csv").write_text("Response,response\nx,y\n")
-    assert read_answers([str(tmp_path / "a.csv")], {}).rows[0].cells == {"Response": "x", "response": "y"}
+    assert read_answers([str(tmp_path / "a.csv")], FileForm()).rows[0].cells == {"Response": "x", "response": "y"}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_bad_files_are_refused(tmp_path):
     (tmp_path / "b.csv").write_bytes(b"a\n\xff\n")
     for name, code in (("a.jsonl", "data.syntax"), ("b.csv", "file.encoding"), ("c.csv", "file.missing")):
         with raises_code(DataError, code, name):
-            read_answers([str(tmp_path / name)], {})
+            read_answers([str(tmp_path / name)], FileForm())
 
 
 def test_text_is_an_answer_and_null_is_none(read):

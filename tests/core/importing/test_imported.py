@@ -20,7 +20,7 @@ from prejudge.core.contracts import Estimate, MatchedStage, Metric, Probe, Stage
 from prejudge.core.contracts.canonical import decode_request
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Embed, PseudoLikelihood, Request, Sampling
-from prejudge.core.importing.answers import read_answers
+from prejudge.core.importing.answers import FileForm, read_answers
 from prejudge.core.importing.imported import ImportOptions, import_answers
 from prejudge.core.importing.presented import presented
 from prejudge.core.importing.settling import distinct_draws
@@ -421,7 +421,7 @@ def test_request_that_the_file_states_is_stored(take, store):
 
 def test_request_that_is_no_text_is_refused(take, tmp_path):
     with raises_code(DataError, "import.cell", "record 1"):
-        read = read_answers([str(json_lines(tmp_path, {"trial": "t0", "request": 3, "response": "a"}))], {})
+        read = read_answers([str(json_lines(tmp_path, {"trial": "t0", "request": 3, "response": "a"}))], FileForm())
         list(presented([Trial("t0", {}, ask("q"))], {0: read.rows[0]}, frozenset()))
 
 

@@ -213,7 +213,7 @@ def test_confusion_of_several_texts_is_refused_for_one_pair(tmp_path, several):
 
 def test_confusion_of_one_pair_is_refused_for_several_texts(tmp_path):
     path, truths = tmp_path / "confusion.json", tmp_path / "truths.csv"
-    (first, *others) = read_prompts(None, None)
+    (first, *others) = read_prompts(None, None).values
     rows = [
         (p.id, "stereotype" if p.direction == "antistereo" else "anti-stereotype", "One.") for p in (first, *others)
     ]

@@ -27,13 +27,13 @@ def read(tmp_path):
         data.write_text(header + rows, "utf-8")
         if truths is not None:
             other.write_text(truths, "utf-8")
-        return read_prompts(str(data), str(other) if truths is not None else None)
+        return read_prompts(str(data), str(other) if truths is not None else None).values
 
     return reader
 
 
 def test_shipped_prompts_have_texts_of_both_kinds_in_every_category():
-    found = read_prompts(None, None)
+    found = read_prompts(None, None).values
     assert Counter(prompt.category for prompt in found) == dict.fromkeys(CATEGORIES, 4)
     assert all(prompt.stereotypes and prompt.antis for prompt in found)
     mansion = found[0]
@@ -148,7 +148,7 @@ def test_published_files_give_the_561_prompts_and_their_pairs(shared_data):
     found = read_prompts(
         str(shared_data / "indicasa" / "Masked_IndiBias.csv"),
         str(shared_data / "indibias" / "IndiBias_v1_sample.csv"),
-    )
+    ).values
     sizes = Counter(prompt.category for prompt in found)
     assert [sizes[name] for name in CATEGORIES] == [48, 81, 197, 24, 108] and len(found) == 561
     assert [(prompt.id, prompt.source) for prompt in found if prompt.id != prompt.source] == [("105", "54")]

@@ -103,7 +103,7 @@ def test_refusals_are_asked_again_and_their_rate_is_reported(catalogue, store):
     assert len(Odd.asked) == asked, "`score` asks nothing"
     assert values(scores, "skip_ratio")[None] == 0
     rates = values(scores, "first_refusals")
-    assert rates[None] == refused and set(rates) == {None, *(p.category for p in read_prompts(None, None))}
+    assert rates[None] == refused and set(rates) == {None, *(p.category for p in read_prompts(None, None).values)}
     assert sum(rates[name] for name in rates if name) / 5 == pytest.approx(refused)
     assert values(scores, "lenient_answers")[None] > 0
     kept = {(kind, status): count for _, kind, status, count in exchanges_by_model(store)}

@@ -30,14 +30,14 @@ def own(tmp_path):
 
 
 def test_items_are_read_with_their_spellings(own):
-    (item,) = read_items(own(HEADER, ITEM, OTHER), "asa")
+    (item,) = read_items(own(HEADER, ITEM, OTHER), "asa").values
     assert (item.id, item.domain, item.pronoun, item.given) == ("1", "institution", "non-binary", "positive")
     assert item.options == ("Tufts", "Lynn CC", "Boston")
     assert item.published == ("instituition", "not_spacified", "positive", "type2")
 
 
 def test_positive_option_is_the_anti_stereotype_of_a_negative_term(own):
-    (item,) = read_items(own(HEADER, ITEM), "sai")
+    (item,) = read_items(own(HEADER, ITEM), "sai").values
     assert item.options == ("wise", "stupid", "solemn")
 
 
@@ -85,7 +85,7 @@ def test_term_of_a_few_sentences_stays_unknown():
 
 
 def test_template_and_term_of_the_file_are_taken(own):
-    (item,) = read_items(own(f"{HEADER},template,term", f"{ITEM},looks,ugly"), "sai")
+    (item,) = read_items(own(f"{HEADER},template,term", f"{ITEM},looks,ugly"), "sai").values
     assert (item.template, item.term) == ("looks", "ugly")
 
 
@@ -138,10 +138,10 @@ def test_answers_of_the_other_direction_do_not_concern_the_study(own):
 
 def test_published_items_have_the_counts_of_their_readme(shared_data):
     path = str(shared_data / "subtle" / "outputs" / "dataset.csv")
-    assert len(read_items(path, "sai")) == 6456 and len(read_items(path, "asa")) == 5484
+    assert len(read_items(path, "sai").values) == 6456 and len(read_items(path, "asa").values) == 5484
 
 
 def test_templates_of_the_published_looks_are_found(shared_data):
-    items = read_items(str(shared_data / "subtle" / "outputs" / "dataset.csv"), "sai")
+    items = read_items(str(shared_data / "subtle" / "outputs" / "dataset.csv"), "sai").values
     looks = [item for item in items if item.domain == "beauty"]
     assert len({item.template for item in looks}) == 9 and len({item.term for item in looks}) == 38

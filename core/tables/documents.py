@@ -1,8 +1,7 @@
-"""Read a file of answers as records: CSV with any usual separator, JSON, or JSON Lines; the content tells which."""
+"""Records of JSON and JSON Lines: lists of objects, columns, objects by name, and logs of inspect_ai."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -10,45 +9,44 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..contracts.csv import decode, read_bytes, table_of
 from ..contracts.errors import DataError
+from .inspect_log import is_log, samples_of
 
 Record = dict[str, Any]
 KEY = "key"
 """Column of the names of records that a JSON object holds by name."""
 
 
-class Records(NamedTuple):
-    """All records of a file."""
+class Documents(NamedTuple):
+    """The records of a file."""
 
-    sha256: str
-    """Of the file."""
     unit: str
     """What the number of a record counts: lines of the file, or records of a JSON document."""
     records: list[tuple[int, Record]]
 
 
-def read_records(path: str, fields: Collection[str]) -> Records:
-    """Read the records of a file; `fields` are names that its columns may have.
+def is_document(text: str) -> bool:
+    """Return whether a text begins as JSON does."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def read_documents(path: str, text: str, fields: Collection[str]) -> Documents:
+    """Return the records of JSON or JSON Lines; `fields` are names that its columns may have.
 
     Raises:
-        DataError: the file cannot be read, or does not hold records.
+        DataError: it is not JSON, or does not hold records.
     """
-    raw = read_bytes(path)
-    text = decode(path, raw)
-    if text.lstrip()[:1] not in ("{", "["):
-        table = table_of(path, raw)
-        return Records(table.sha256, "line", [(row.line, dict(row.cells)) for row in table.rows])
-    sha256 = hashlib.sha256(raw).hexdigest()
     try:
-        whole = _decoded(text)
+        document = _decoded(text)
     except ValueError as error:
-        return Records(sha256, "line", _flat(list(_lines(path, text, error))))
-    found = list(enumerate(_of_document(path, whole, fields), start=1))
-    for number, record in found:
+        return Documents("line", _flat(list(_lines(path, text, error))))
+    if is_log(document):
+        return Documents("sample", _flat(list(enumerate(samples_of(path, document), start=1))))
+    listed = list(enumerate(_of_document(path, document, fields), start=1))
+    for number, record in listed:
         if not isinstance(record, dict):
             raise DataError(f"{path}, record {number}: {record!r} is not a JSON object.", code="data.syntax")
-    return Records(sha256, "record", _flat(found))
+    return Documents("record", _flat(listed))
 
 
 def _decoded(text: str) -> Any:

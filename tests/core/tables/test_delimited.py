@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from prejudge.core.contracts.csv import read_rows, read_table
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.tables import read_rows, read_table
 from prejudge.testing import raises_code
 
 
