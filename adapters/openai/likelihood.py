@@ -196,7 +196,7 @@ class Scorer:
         if len(known) < len(values):
             raise PermanentError(
                 f"{self._caller.where} gives the first token of a text no log-probability, and the continuation has a "
-                "part in it. Ask with a longer prompt.",
+                "part in it. Ask with a longer prompt, such as the study's option before, if it has one.",
                 code="request.no-context",
             )
         if not all(ABSENT < value <= 1e-6 for value in known):

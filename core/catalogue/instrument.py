@@ -13,7 +13,7 @@ from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
 from ..contracts.records import Generate, Likelihood
 from ..design import DesignedStage, Facet, Roles
-from .limiting import Limit, limit_stages
+from .limiting import Limit, limit_stages, main_of
 from .refusal_stage import with_refusals
 
 STAGE = "stage"
@@ -123,6 +123,11 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""
         return list(self._stages)
+
+    @property
+    def main_stage(self) -> Stage:
+        """Return the first stage that is not auxiliary: its trials are what a study is sized by."""
+        return main_of(self.every_stage())
 
     @cached_property
     def _unlimited(self) -> tuple[Stage, ...]:

@@ -104,14 +104,14 @@ def limit_study(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit)
         limit = msgspec.structs.replace(limit, also=also)
     own = msgspec.structs.replace(limit, unit=entry.unit, cells=entry.cells)
     made = msgspec.structs.replace(study, limit=own)
-    stage = catalogue.instrument(made).every_stage()[0]
+    stage = catalogue.instrument(made).main_stage
     drawn = stage.drawn if isinstance(stage, Part) else None
     # A study of which every unit is asked, but with fewer samples, is a part of itself.
     return study if drawn is None or (drawn.units == drawn.of and not limit.also) else made
 
 
 def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
-    factors = catalogue.instrument(study).every_stage()[0].factors
+    factors = catalogue.instrument(study).main_stage.factors
     return UsageError(
         f"study {study.name!r} does not say which trials belong together, so that {limit.words} could break pairs. Use "
         "its own options, or add to its file a table [limit] with unit = [...], the factors that name a unit, all "
@@ -121,15 +121,20 @@ def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
     )
 
 
+def main_of(stages: Sequence[Stage]) -> Stage:
+    """Return the first stage that is not auxiliary."""
+    return next((stage for stage in stages if not stage.auxiliary), stages[0])
+
+
 def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, ...]:
-    """Return stages of which the first asks only the drawn units."""
+    """Return stages of which the first that is not auxiliary asks only the drawn units."""
     if limit is None or not limit.unit:
         return tuple(stages)
-    first, *others = stages
+    first = main_of(stages)
     kind = type(f"Limited{type(first).__name__}", (_way(first, limit), type(first)), {})
     limited: Any = object.__new__(kind)
     limited.__dict__.update(first.__dict__, limit=limit)
-    return (limited, *others)
+    return tuple(limited if stage is first else stage for stage in stages)
 
 
 def _way(stage: Stage, limit: Limit) -> type[Part]:

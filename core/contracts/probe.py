@@ -155,6 +155,9 @@ class Stage(ABC):
     """Whether it shows images, may be left out, and asks again."""
     counting: ClassVar[Counting] = Counting()
     """What `plan` counts."""
+    auxiliary: ClassVar[bool] = False
+    """Whether its answers only prepare the next stage, whose requests do not depend on them: plans and limits begin
+    with the next."""
 
     @abstractmethod
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:

@@ -110,7 +110,7 @@ class _Tally(msgspec.Struct):
 
 
 def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list[StagePlan]:
-    """Count the trials of each stage that does not depend on earlier answers.
+    """Count the trials of each stage that does not depend on earlier answers: the main one, then auxiliary ones.
 
     Raises:
         UsageError: a model does not support an operation, or is for a role that the study does not have.
@@ -118,13 +118,20 @@ def plan(catalogue: Catalogue, study: Study, store: Store | None = None) -> list
     """
     instrument = catalogue.instrument(study)
     ensure_suitable(catalogue, study, instrument, planned=True)
-    _, *others = instrument.stages()
-    later = tuple((stage.name, stage.role) for stage in others)
-    return [msgspec.structs.replace(_plan_stage(catalogue, study, instrument, store), later=later)]
+    stages, main = instrument.stages(), instrument.main_stage
+    place = stages.index(main)
+    later = tuple((stage.name, stage.role) for stage in stages[place + 1 :])
+    first = _plan_stage(catalogue, study, instrument, store)
+    return [
+        msgspec.structs.replace(first, later=later),
+        *(_plan_stage(catalogue, study, instrument, store, stage) for stage in stages[:place]),
+    ]
 
 
-def _plan_stage(catalogue: Catalogue, study: Study, instrument: Instrument, store: Store | None) -> StagePlan:
-    stage = instrument.stages()[0]
+def _plan_stage(
+    catalogue: Catalogue, study: Study, instrument: Instrument, store: Store | None, auxiliary: Stage | None = None
+) -> StagePlan:
+    stage = auxiliary or instrument.main_stage
     model = study.roles.get(stage.role)
     identity = _identity(catalogue.adapter(model), instrument) if model is not None and store is not None else None
     prices = catalogue.registry.model(model).prices if model is not None else Prices()
@@ -157,7 +164,7 @@ def _plan_stage(catalogue: Catalogue, study: Study, instrument: Instrument, stor
         basis=rates.describe(),
         cost=tally.cost if prices.known else None,
         batch_cost=tally.cost * prices.batch if prices.known and prices.batch is not None else None,
-        notes=(*study.notes, *stage.notes()),
+        notes=(*(() if auxiliary else study.notes), *stage.notes()),
     )
 
 

@@ -87,12 +87,13 @@ class RunRecord:
         Raises:
             UsageError: the design is empty, or the data cannot be used.
         """
-        stages = self.instrument.stages()
+        stages, main = self.instrument.stages(), self.instrument.main_stage
         with blamed(self._parts.owner, f"probe {self.study.probe!r}"):
-            self.planned = {stages[0].name: count_trials(stages[0], {})}
+            countable = [stage for stage in stages if stage.auxiliary or stage is main]
+            self.planned = {stage.name: count_trials(stage, {}) for stage in countable}
             self.notes.update(dict.fromkeys(self.study.notes, 0))
             self.notes.update(dict.fromkeys((note for stage in stages for note in stage.notes()), 0))
-            ensure_asked(self.study, stages[0], self.planned[stages[0].name])
+            ensure_asked(self.study, main, self.planned[main.name])
 
     def begin(self) -> int:
         """Record that the run begins, and return its number in the store.

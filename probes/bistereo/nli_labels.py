@@ -37,6 +37,7 @@ class PriorStage(Stage):
     factors: ClassVar[tuple[str, ...]] = ("prompt", "content")
     outcomes: ClassVar[tuple[str, ...]] = PRIORS
     counting: ClassVar[Counting] = Counting(by=("prompt",), unit="question")
+    auxiliary: ClassVar[bool] = True
 
     def __init__(self, prompts: Sequence[str], ask: Callable[[str, str], AnyRequest]) -> None:
         """Ask each prompt; `ask` gives the request of a content and a prompt."""
@@ -76,8 +77,8 @@ def with_priors(
     """
     priors, absent = priors_of(earlier), dict.fromkeys(PRIORS)
     for trial in trials:
-        own = priors.get(str(trial.factors["prompt"]) if prompt is None else prompt, absent)
-        yield Trial(trial.id, {**trial.factors, **own}, trial.request)
+        shares = priors.get(str(trial.factors["prompt"]) if prompt is None else prompt, absent)
+        yield Trial(trial.id, {**trial.factors, **shares}, trial.request)
 
 
 def label_shares(response: Likelihoods, labels: Labels, factors: Mapping[str, Scalar]) -> list[float] | Unreadable:

@@ -52,14 +52,14 @@ def _values(kind: msgspec.inspect.Type) -> tuple[Any, ...]:
 
 
 def design_of(catalogue: Catalogue, study: str, options: Mapping[str, Any], folder: Path) -> tuple[int, str]:
-    """Return the number of trials of the first stage, and the digest of their ids and questions."""
+    """Return the number of trials of the main stage, and the digest of their ids and questions."""
     if (write := DATA.get(study)) is not None:
         write(1, folder / "data.csv")
         options = {**options, "data": str(folder / "data.csv")}
     roles = {case.study: ("subject", *case.roles) for case in CASES}[study]
     instrument = catalogue.instrument(catalogue.study(study, dict.fromkeys(roles, STAND_IN), options))
     digest, trials = hashlib.sha256(), 0
-    for trial in instrument.every_stage()[0].trials({}):
+    for trial in instrument.main_stage.trials({}):
         digest.update(trial.id.encode() + b"\0" + encode(question_of(trial.request)) + b"\n")
         trials += 1
     return trials, digest.hexdigest()

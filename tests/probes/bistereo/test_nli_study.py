@@ -138,6 +138,20 @@ def test_by_likelihood_the_probabilities_are_judged_and_labels_are_compared_anew
         assert [row[f"p_{name}"] for name in LABELS] == pytest.approx([ratio / sum(ratios) for ratio in ratios])
 
 
+def test_questions_without_content_are_planned_beside_the_study_and_size_none_of_it():
+    asked = {"asking": "likelihood"}
+    main, priors = prejudge.plan("bistereo-nli", "simulated-biased", **asked)
+    assert (main.stage, main.units, main.later) == ("pairs", 58224, ()) and (priors.stage, priors.requests) == (
+        "priors",
+        3,
+    )
+    (words,) = prejudge.plan("bistereo-nli", "simulated-biased")
+    for part in ({"quick": True}, {"limit": 64}):
+        small, beside = prejudge.plan("bistereo-nli", "simulated-biased", **asked, **part)
+        (same,) = prejudge.plan("bistereo-nli", "simulated-biased", **part)
+        assert small.units == same.units < words.units and beside.requests == 3
+
+
 def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, tmp_path):
     model = f"hf-causal:{write_causal(tmp_path / 'causal', 'llama', max_position_embeddings=1024)}"
     run = prejudge.run(
