@@ -81,5 +81,6 @@ def _facets(catalogue: Catalogue, study: str, options: Mapping[str, Any]) -> tup
 
 
 def _preferring(null: Null, of: str, preferences: tuple[Preference, ...]) -> Null:
-    settings = null.settings | {null.preferring: msgspec.to_builtins(preferences)}
+    # As a record of studies has them, with which they are compared when it is taken up again.
+    settings = null.settings | {null.preferring: msgspec.json.decode(msgspec.json.encode(preferences))}
     return msgspec.structs.replace(null, settings=settings, meaning=f"{null.meaning} Here: {of}.")
