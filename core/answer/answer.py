@@ -14,6 +14,7 @@ from ..contracts.sizes import SURE, State
 from ..engine.observations import UNFINISHED
 from ..scoring.score import Scores
 from .corrected import corrected_words
+from .english import language_words
 from .fit import first_sentences, unfit_remedy, unfit_reply
 from .lost import lost_of, mend_words, misplaced_words, missing_words
 from .records import Answer, Reply
@@ -48,7 +49,7 @@ def _answer_of(scores: Scores) -> Answer:
         first=tuple(first_sentences(scores)),
         replies=(),
         rows=(),
-        missing=" ".join(filter(None, [missing_words(lost), talk_words(scores)])),
+        missing=" ".join(filter(None, [missing_words(lost), talk_words(scores), language_words(scores)])),
         preliminary=_preliminary(scores),
         beside=scores.beside,
     )

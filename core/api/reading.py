@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 import polars as pl
 
+from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
+from ..contracts import Stage
 from ..contracts.canonical import decode_request, decode_response
 from ..contracts.errors import UsageError
 from ..engine.manifest import manifest_of
-from ..engine.observations import stack
+from ..engine.observations import UNFINISHED, observe_stage, stack
 from ..report.examples import show_request, show_response
 from ..report.export import Format, encode, write_bytes
-from ..scoring.score import observations_of
-from ..store import Store, get_run, used_answers
+from ..store import RunRow, Store, get_run, used_answers
 from .settings import Settings
 
 TABLES: tuple[Format, ...] = ("parquet", "csv", "json")
@@ -76,6 +77,13 @@ def observe(name: str = "latest", settings: Settings | None = None) -> Observati
         study = manifest_of(row).study
         stages = Catalogue.load(settings.registry).instrument(study).stages()
         return Observations(row.name, study, observations_of(store, row, stages))
+
+
+def observations_of(store: Store, run: RunRow, stages: Sequence[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations of a run by stage, from the store alone."""
+    unfinished, design = run.state in UNFINISHED, manifest_of(run).design
+    frames = {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished, design=design) for stage in stages}
+    return frames | decided(frames, stages)
 
 
 def exchanges(name: str, keys: Iterable[bytes], settings: Settings | None = None) -> dict[bytes, list[tuple[str, str]]]:

@@ -91,10 +91,21 @@ def with_refusals(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     return tuple(listed)
 
 
+def decided(frames: Mapping[str, Any], stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations in which a model has found refusals, by stage; none where no such model was asked.
+
+    Args:
+        frames: observations by stage.
+        stages: the stages, or the one whose decisions are new.
+    """
+    refusing = (stage for stage in stages if isinstance(stage, RefusalStage))
+    return {name: frame for stage in refusing for name, frame in stage.decided(frames).items()}
+
+
 def _refused(frame: pl.DataFrame, trials: pl.Series, outcomes: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
     declines = pl.col("trial").is_in(trials.implode()) & (pl.col("status") == "ok")
-    kept = [pl.when(~declines).then(pl.col(name)).alias(name) for name in outcomes if name in frame.columns]
+    readable = [pl.when(~declines).then(pl.col(name)).alias(name) for name in outcomes if name in frame.columns]
     status = pl.when(declines).then(pl.lit("refused")).otherwise(pl.col("status")).alias("status")
-    return frame.with_columns(*kept, status)
+    return frame.with_columns(*readable, status)

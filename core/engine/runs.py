@@ -13,7 +13,7 @@ import polars as pl
 from ..catalogue.needs import ensure_suitable
 from ..catalogue.origins import origins
 from ..catalogue.packages import adapter_packages
-from ..catalogue.refusal_stage import RefusalStage
+from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
@@ -169,8 +169,7 @@ async def _ask_stages(record: RunRecord, resources: Resources, ledger: Ledger, s
         await StageRun(stage, resources, record, ledger).ask(earlier, since)
         if stage is not stages[-1]:
             earlier[stage.name] = observe_stage(resources.store, ledger.run_id, stage)
-            if isinstance(stage, RefusalStage):
-                earlier |= stage.decided(earlier)
+            earlier |= decided(earlier, [stage])
 
 
 @contextmanager

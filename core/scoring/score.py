@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..catalogue.certificates import calibrated
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
-from ..catalogue.refusal_stage import RefusalStage
+from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
@@ -34,7 +34,7 @@ from ..engine.manifest import (
     manifest_of,
     new_name,
 )
-from ..engine.observations import UNFINISHED, observe_stage, spill_stage, stack, unstack, with_parts
+from ..engine.observations import spill_stage, stack, unstack, with_parts
 from ..engine.reading import READERS
 from ..engine.spilled import Frames
 from ..fitness import StageFitness
@@ -46,6 +46,7 @@ from ..store.urls import option_words
 from .draws import one_draw
 from .fitness import Looked, fitness_of, look_into
 from .fixed import with_fixed
+from .language import answers_in_english
 from .reasoning import Reasoned
 from .whole_study import WholeStudy, whole_study
 
@@ -94,6 +95,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     """The study with the paths of this machine."""
     looked: Looked = {}
     """By stage, answers whose texts were looked at for `fitness`."""
+    english: bool | None = True
+    """Whether rules could recognise refusals (`answers_in_english`); None: it is not known."""
     by_likelihood: str = ""
     """The assignment that has the study ask by likelihood; empty: it cannot, or did so."""
     find_whole: Callable[[], WholeStudy | None] | None = None
@@ -264,17 +267,16 @@ def opened(
         for stage in sorted(stages, key=lambda stage: stage.name)
     }
     finish_proof(store, run.id, proof)
-    every_draw = Frames({stage.name: read[stage.name] for stage in stages})
-    if refused := _decided(every_draw, stages):
-        every_draw = Frames({stage.name: refused.get(stage.name, read[stage.name]) for stage in stages})
+    every_draw = Frames({stage.name: read[stage.name] for stage in stages} | decided(Frames(read), stages))
     repeated = [name for name, found in manifest.integrity.items() if found.repeated]
     observations = Frames(one_draw(every_draw, stages, repeated)) if repeated else every_draw
     left_out = {n: lost for n in observations if (lost := every_draw.height(n) - observations.height(n))}
     counts = {name: found for name, tally in tallies.items() if (found := tally.count()) is not None}
     manifest = msgspec.structs.replace(manifest, repeats=counts, readers=dict(READERS), head=proof.head)
     flaws: dict[str, Any] = {"damage": damage_words(store, run.id), "unproved": proof.problem, "left_out": left_out}
-    looked = look_into(store, run, stages, observations)
-    return Scores(run, manifest, stages, observations, {}, (), {}, (), looked=looked, **flaws), instrument
+    flaws["looked"] = look_into(store, run, stages, observations)
+    flaws["english"] = None if proof.problem else answers_in_english(store, run, stages, observations)
+    return Scores(run, manifest, stages, observations, {}, (), {}, (), **flaws), instrument
 
 
 def _recorded(scores: Scores, instrument: Instrument) -> bool:
@@ -302,21 +304,6 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
         f"Finish it: prejudge resume {run.name}{option_words(store.url)}",
         code="run.incomplete",
     )
-
-
-def observations_of(store: Store, run: RunRow, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
-    """Return the observations of a run by stage, from the store alone."""
-    unfinished = run.state in UNFINISHED
-    design = manifest_of(run).design
-    judged = tuple(stages)
-    frames = {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished, design=design) for stage in judged}
-    return frames | _decided(frames, judged)
-
-
-def _decided(frames: Mapping[str, pl.DataFrame], stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
-    """Return the observations in which a model of the role `refusal` has found refusals, by stage."""
-    refusing = (stage for stage in stages if isinstance(stage, RefusalStage))
-    return {name: frame for stage in refusing for name, frame in stage.decided(frames).items()}
 
 
 def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: frozenset[str] = frozenset()) -> Manifest:

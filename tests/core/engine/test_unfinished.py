@@ -10,6 +10,7 @@ import pytest
 from fakes import CountOptions, CountStage, FakeModel, ask, fake_catalogue, text_of
 
 from prejudge.core.answer import answer_of
+from prejudge.core.api.reading import observations_of
 from prejudge.core.catalogue.plugins import Plugged, Registered
 from prejudge.core.catalogue.registry import StudyEntry
 from prejudge.core.contracts import Counting, Probe
@@ -21,7 +22,7 @@ from prejudge.core.engine.ledger import Ledger
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate import judge_run, parse_policy
 from prejudge.core.report.output import write_output
-from prejudge.core.scoring.score import observations_of, score
+from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import unfinished_notes
 from prejudge.core.store import get_run
 from prejudge.core.store.checks import Checks

@@ -26,7 +26,7 @@ from prejudge.core.contracts.records import (
     Text,
 )
 from prejudge.core.engine.runs import RunOptions, execute
-from prejudge.core.scoring.score import score
+from prejudge.core.scoring.score import Scores, score
 from prejudge.core.store import Store
 
 
@@ -77,8 +77,15 @@ class Everything(Metric):
 
 def run_study(
     store: Store, probe: str, models: Mapping[str, str], options: Mapping[str, Any], **scripts: Any
-) -> dict[str, pl.DataFrame]:
+) -> Mapping[str, pl.DataFrame]:
     """Run a probe and return the observations by stage; the model `scripted` answers by `scripts`."""
+    return score_study(store, probe, models, options, **scripts).observations
+
+
+def score_study(
+    store: Store, probe: str, models: Mapping[str, str], options: Mapping[str, Any], **scripts: Any
+) -> Scores:
+    """Run a probe and return its scores."""
     kind = type("Told", (Scripted,), {name: staticmethod(script) for name, script in scripts.items()})
     catalogue = Catalogue.load()
     catalogue.plugins.offers["adapter"]["scripted"] = Registered(Plugged("scripted", kind), "tests")
@@ -87,4 +94,4 @@ def run_study(
     catalogue.registry.studies["mine"] = StudyEntry(probe=probe, metrics={"everything": {}})
     study = catalogue.study("mine", models, options)
     name = asyncio.run(execute(catalogue, study, store, RunOptions()))
-    return score(catalogue, store, name).observations
+    return score(catalogue, store, name)

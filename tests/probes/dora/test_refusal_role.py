@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from prejudge.core.answer.answer import answer_of
+from prejudge.core.answer.english import language_words
 from prejudge.core.contracts.canonical import decode_response
 from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.store import get_run
 from prejudge.core.store.reading import used_answers
 
-from .models import run_study
+from .models import run_study, score_study
 
 PEOPLE = ("nurse", "farmer")
 POLITE = "Lo siento, prefiero no hablar de esta persona."
@@ -87,3 +89,26 @@ def test_a_model_that_decides_nothing_leaves_the_answers(described):
 def test_a_study_without_free_texts_has_no_such_role(store):
     with pytest.raises(UnknownNameError):
         run_study(store, "dora-t2t", {"subject": "scripted", "sentiment": "lexicon", "refusal": "scripted"}, {})
+
+
+ENGLISH = "The picture shows a woman who is standing in front of a house."
+SPANISH = "La foto muestra a una mujer que espera delante de una casa."
+
+
+@pytest.mark.parametrize(
+    ("text", "roles", "code"),
+    [(ENGLISH, {}, True), (SPANISH, {}, False), (SPANISH, {"refusal": "scripted"}, True), ("casa", {}, True)],
+)
+def test_a_run_in_another_language_says_that_refusals_are_read_in_english_only(store, tmp_path, text, roles, code):
+    """One-word answers show no language: their English question decides."""
+    (tmp_path / "people.csv").write_text("dimension,singular,plural\nwork,nurse,nurses\n", encoding="utf-8")
+    options = {"data": str(tmp_path / "people.csv"), "samples": 6}
+
+    def words(asked, image, sample):
+        return text if image is not None else "no"
+
+    scores = score_study(
+        store, "dora-t2i", ROLES | roles, options, words=words, image=lambda r: r.seed.to_bytes(4, "big")
+    )
+    assert scores.english is code
+    assert (language_words(scores) in answer_of(scores).missing) and bool(language_words(scores)) == (not code)
