@@ -15,7 +15,7 @@ from ..catalogue.certificates import calibrated
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
-from ..catalogue.study import Catalogue, Study
+from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
@@ -327,8 +327,14 @@ def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: fro
     return msgspec.structs.replace(manifest, study=study, remeasured=manifest.remeasured | dict(assignments))
 
 
-def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
+def score_published(catalogue: Catalogue, study: Study, path: str, model: str = "") -> Scores:
     """Score published measurements from a file.
+
+    Args:
+        catalogue: where the study's probe and metrics are.
+        study: the study.
+        path: the file or folder of the measurements.
+        model: name of the model that they are of; empty: not stated.
 
     Raises:
         UsageError: the study's probe reads no published scores, or cannot read these.
@@ -337,11 +343,12 @@ def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
         raise UsageError(
             f"study {study.name!r} cannot read published scores; run it on a model.", code="published.no-reader"
         )
-    study = catalogue.described(msgspec.structs.replace(study, options=study.options | {"data": path}))
+    roles = {SUBJECT: model} if model else {}
+    study = catalogue.described(msgspec.structs.replace(study, options=study.options | {"data": path}, roles=roles))
     # A file of scores is no file of the study's texts, whose design it therefore has not.
     instrument = catalogue.instrument(study, design := Roles((), {}))
     imported = instrument.probe.import_scores(path, instrument.options)
-    name = new_name(study.name, "published")
+    name = new_name(study.name, f"{model}-published" if model else "published")
     manifest = Manifest(
         run=name,
         study=study,
@@ -374,7 +381,9 @@ def measure_frame(
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
     frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
-    run = RunRow(0, run_name(manifest.run), manifest.study.name, "left", "", 0.0, None)
+    # Of published scores no model was asked: there is nothing to resume.
+    state = "left" if manifest.identities else "imported"
+    run = RunRow(0, run_name(manifest.run), manifest.study.name, state, "", 0.0, None)
     return _measure(catalogue, Scores(run, manifest, kept, frames, {}, (), {}, ()), instrument)
 
 
@@ -397,7 +406,8 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     record = msgspec.to_builtins([manifest, instrument.every_option])
     places = Places.of(record)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
-    known = calibrated(catalogue, study, instrument.every_option, data)
+    # A certificate is of asking a model; of published scores nobody was asked here.
+    known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
     named = msgspec.structs.replace(named, calibration=known)
     measured = msgspec.structs.replace(
         scores,

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.core.table_forms import FORMS, ROWS, delimited, workbook
 
 from prejudge.core.contracts.errors import DataError, MissingExtraError
 from prejudge.core.tables import Form, TableOptions, columnar, parse_file, read_table
 from prejudge.core.tables.reading import read_records
 from prejudge.probes.crows_pairs.probe import HUGGING_FACE, read_pairs
 from prejudge.testing import raises_code
+from tests.core.table_forms import FORMS, ROWS, delimited, workbook
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "own-data.md"
 PAIRS = [({"direction": row[2], "bias_type": row[3]}, set(row[:2])) for row in ROWS]
