@@ -10,8 +10,8 @@ from ..annotation import corrected_run
 from ..annotation.samples import Sample
 from ..catalogue.study import Catalogue
 from ..report.results import Run, scores_in_folder
+from ..scoring.published import score_published
 from ..scoring.score import score as score_run
-from ..scoring.score import score_published
 from ..store import Store, get_run
 from ..view.room import Room
 from ..view.sampling import Wanted

@@ -12,9 +12,9 @@ import click
 from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
 from ..contracts.words import counted
+from ..scoring.published import score_published
 from ..scoring.readings import READING, compare_readings, ensure_reading
 from ..scoring.score import score as score_run
-from ..scoring.score import score_published
 from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
 from .results import deliver, scored_again
@@ -28,9 +28,9 @@ from .shared import (
     runs_option,
     set_option,
     store_option,
-    table_options,
     unproved_option,
 )
+from .table_options import table_options
 from .terminal import terminal
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.command import call
 
 from prejudge.core.contracts.errors import DataError
 from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs
 from prejudge.testing import raises_code
+from tests.command import call
 
 HEADER = "sent_more,sent_less,stereo_antistereo,bias_type,sent_more_score,sent_less_score,score"
 WORDS = "baker miner nurse pilot cook clerk judge guard".split()
