@@ -10,8 +10,8 @@ from ..annotation import corrected_run
 from ..annotation.samples import Sample
 from ..catalogue.study import Catalogue
 from ..report.results import Run, scores_in_folder
+from ..scoring.published import score_published
 from ..scoring.score import score as score_run
-from ..scoring.score import score_published
 from ..store import Store, get_run
 from ..view.room import Room
 from ..view.sampling import Wanted
@@ -80,13 +80,14 @@ def load(
         return Run(score_run(catalogue, store, str(run), assignments))
 
 
-def import_scores(study: str, path: str, settings: Settings | None = None, **options: Any) -> Run:
+def import_scores(study: str, path: str, settings: Settings | None = None, model: str = "", **options: Any) -> Run:
     """Measure published scores instead of asking a model, and write the report.
 
     Args:
         study: a study's name, or a study file; its probe must read published scores.
         path: the file or folder of the scores.
         settings: paths of the registry and the report.
+        model: name of the model that the scores are of.
         options: options of the probe.
 
     Returns:
@@ -105,7 +106,7 @@ def import_scores(study: str, path: str, settings: Settings | None = None, **opt
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
-    scores = score_published(catalogue, resolve(catalogue, study, None, options), path)
+    scores = score_published(catalogue, resolve(catalogue, study, None, options), path, model)
     return reported(scores, None, settings)
 
 

@@ -42,7 +42,8 @@ from ..lab.calibration.summary import verdict
 from ..report.export import write_bytes
 from ..report.figures import export
 from .outlet import echo
-from .shared import data_option, read_assignments, registry_option, set_option, study_argument, table_options
+from .shared import data_option, read_assignments, registry_option, set_option, study_argument
+from .table_options import table_options
 
 SHOWN = 20
 """Differences that are printed; the others are counted."""

@@ -30,8 +30,8 @@ from .shared import (
     registry_option,
     set_option,
     store_option,
-    table_options,
 )
+from .table_options import table_options
 from .terminal import terminal
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}

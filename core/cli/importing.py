@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -19,8 +19,6 @@ from ..tables.faults import BadRows
 from ..tables.names import parse_columns
 from .results import finish
 from .shared import (
-    BAD_ROWS_HELP,
-    ENCODING_HELP,
     data_option,
     orders_option,
     read_assignments,
@@ -30,6 +28,7 @@ from .shared import (
     store_option,
     study_argument,
 )
+from .table_options import BAD_ROWS_HELP, ENCODING_HELP
 
 
 @click.command("import")
@@ -80,17 +79,15 @@ def import_responses(
     paths: tuple[str, ...],
     columns: tuple[str, ...],
     assignments: tuple[str, ...],
-    bad_rows: BadRows,
-    encoding: str,
     allow_unmatched: bool,
     duplicates: Duplicates,
     disagreeing: Disagreeing,
-    **where: str,
+    **where: Any,
 ) -> int:
     """Import answers to STUDY that somebody else collected as a run, and score it."""
     catalogue = Catalogue.load(where["registry"])
     # A row of the study's file that cannot be used is treated as one of the answers.
-    skip = bad_rows if where["data"] is not None and bad_rows == "skip" else None
+    skip = "skip" if where["data"] is not None and where["bad_rows"] == "skip" else None
     values = read_assignments(assignments, where["data"], orders=where["orders"], bad_rows=skip)
     chosen = catalogue.study(study, {}, values)
     options = ImportOptions(
@@ -100,8 +97,8 @@ def import_responses(
         allow_unmatched=allow_unmatched,
         duplicates=duplicates,
         disagreeing=disagreeing,
-        bad_rows=bad_rows,
-        encoding=encoding,
+        bad_rows=where["bad_rows"],
+        encoding=where["encoding"],
         command=hide_password(shlex.join(["prejudge", *sys.argv[1:]])),
     )
     ensure_writable(Path(where["runs"]))

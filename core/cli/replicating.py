@@ -20,7 +20,8 @@ from ..scoring.replicate import NOT, REPRODUCED, UNJUDGED, Judged, ReplicateOpti
 from ..scoring.replicate import replicate as replicate_study
 from ..store import Store
 from .completing import complete_run, complete_study
-from .shared import read_assignments, registry_option, set_option, store_option, table_options
+from .shared import read_assignments, registry_option, set_option, store_option
+from .table_options import table_options
 from .terminal import terminal
 
 

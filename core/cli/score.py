@@ -12,9 +12,9 @@ import click
 from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
 from ..contracts.words import counted
+from ..scoring.published import score_published
 from ..scoring.readings import READING, compare_readings, ensure_reading
 from ..scoring.score import score as score_run
-from ..scoring.score import score_published
 from ..store import Store
 from ..store.unbundle import Bundle, import_bundle
 from .results import deliver, scored_again
@@ -29,15 +29,16 @@ from .shared import (
     runs_option,
     set_option,
     store_option,
-    table_options,
     unproved_option,
 )
+from .table_options import table_options
 from .terminal import terminal
 
 
 @click.command()
 @run_argument
 @click.option("--scores", default=None, metavar="FILE", help="Measure published scores; NAME is then the study.")
+@click.option("--model", default="", metavar="NAME", help="With --scores: the model that the scores are of.")
 @click.option("--bundle", default=None, metavar="FILE", help="Score the run in a bundle, without a store.")
 @click.option("--reading", default=None, metavar="paper|current", help="How answers are read: as in the paper, or now.")
 @click.option("--against", default=None, metavar="READING", help="Show which answers this reading reads otherwise.")
@@ -62,8 +63,10 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
         return show_readings(catalogue, where["store"], name, (against, reading or "current"))
     if (bundle := where.pop("bundle")) is not None:
         return score_bundle(catalogue, bundle, where, read_assignments(assignments, None), given)
+    model = where.pop("model")
     if scores is not None:
-        published = score_published(catalogue, catalogue.study(name, {}, read_assignments(assignments, None)), scores)
+        study = catalogue.study(name, {}, read_assignments(assignments, None))
+        published = score_published(catalogue, study, scores, model)
         return deliver(corrected_run(catalogue, published, **given), None, where)
     with (
         scored_again(name, where | {"registry": registry}),

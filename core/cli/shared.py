@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import click
 
@@ -20,10 +20,10 @@ from ..engine.manifest import in_words, remeasured_in
 from ..engine.retry import LONGEST_SECONDS
 from ..store.engine import lacks_file
 from ..store.urls import DEFAULT, option_words, store_url
-from ..tables.faults import BadRows
 from ..workers.options import WorkerOptions, worker_options
 from .completing import complete_file, complete_model, complete_run, complete_study
 from .outlet import echo
+from .table_options import chosen_table, table_options
 
 _ROLE = re.compile(r"([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,38 +91,6 @@ data_option = click.option(
     shell_complete=complete_file,
     help="Your own data file, or a published data set.",
 )
-BAD_ROWS_HELP = "Rows of the file that cannot be used: refuse the file (default), or skip and count them."
-COLUMNS_HELP = "The columns of fields with other names, or paths in them: text=messages.0.content. Repeatable."
-ENCODING_HELP = "Encoding of the file, such as cp1252. Default: UTF-8 or UTF-16."
-TABLE = "prejudge.table"
-"""Key of the options of a table in the context of a command."""
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    if value:
-        context.meta.setdefault(TABLE, {})[parameter.name] = value
-
-
-def table_options(command: F) -> F:
-    """Add how the file of `--data` is to be understood; `read_assignments` adds what is chosen to a study's options."""
-    for option in (
-        click.option("--encoding", metavar="NAME", help=ENCODING_HELP, expose_value=False, callback=_keep),
-        click.option(
-            "--columns",
-            multiple=True,
-            metavar="FIELD=COLUMN,...",
-            help=COLUMNS_HELP,
-            expose_value=False,
-            callback=_keep,
-        ),
-        click.option(
-            "--bad-rows", type=click.Choice(get_args(BadRows)), help=BAD_ROWS_HELP, expose_value=False, callback=_keep
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 model_option = click.option(
     "--model",
     "models",
@@ -379,9 +347,7 @@ def read_assignments(assignments: tuple[str, ...], data: str | None, **others: A
         UsageError: an option is set twice.
     """
     values = parse_assignments(assignments)
-    context = click.get_current_context(silent=True)
-    table = context.meta.get(TABLE, {}) if context is not None else {}
-    named = {name: value for name, value in {"data": data, **table, **others}.items() if value is not None}
+    named = {name: value for name, value in {"data": data, **chosen_table(), **others}.items() if value is not None}
     if repeated := sorted(values.keys() & named.keys()):
         raise set_twice(repeated[0])
     return values | named

@@ -22,7 +22,7 @@ from ..contracts.records import (
     PseudoLikelihood,
     TokenScores,
 )
-from ..tables.faults import BadRows, LeftOut, RowError, left_out, refusal, row_error
+from ..tables.faults import BadRows, LeftOut, RowError, RowPlace, left_out, refusal, row_error
 from ..tables.inspect_log import ERROR
 from ..tables.reading import read_records
 from ..tables.rows import DECIMAL_COMMA
@@ -69,7 +69,7 @@ class Row(NamedTuple):
 
     def fault(self, problem: str, code: str = "import.cell", reason: str = "") -> RowError:
         """Return an error that names the row; `reason` is the problem without its values."""
-        return row_error(self.source.path, self.source.unit, self.number, problem, code, reason)
+        return row_error(RowPlace(self.source.path, self.source.unit, self.number), problem, code, reason)
 
 
 class Answers(NamedTuple):

@@ -191,7 +191,7 @@ class _Import:
         def trials() -> Iterator[Trial]:
             planned = expanded(stage.trials(self._earlier), settled.copies)
             asked = presented(planned, rows_by_trial, left_out(stage))
-            return distinct_draws(asked) if settled.copies else asked
+            return distinct_draws(asked) if rule == "all" or settled.copies else asked
 
         answered, replaced = one_answer(self._answers, trials(), rows_by_trial, rule)
         self._left_out(len(rows) - len(own), "they belong to another part of the study")

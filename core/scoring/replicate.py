@@ -18,7 +18,8 @@ from ..engine.manifest import IMPORTED, Manifest, manifest_of
 from ..store import RunRow, Store, get_run
 from ..store.reading import list_runs
 from ..tables import Table, read_table
-from .score import Scores, score, score_published
+from .published import score_published
+from .score import Scores, score
 
 Verdict = Literal["reproduced", "not reproduced", "cannot be judged"]
 REPRODUCED: Verdict = "reproduced"

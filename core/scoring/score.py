@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -17,22 +16,19 @@ from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
-from ..contracts import Chart, Estimate, Example, Metric, Options, Probe, Stage
+from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
 from ..contracts.errors import DataError, UsageError
 from ..contracts.estimates import COMMON, Caveat, Measure
 from ..contracts.places import Places
 from ..contracts.words import counted
-from ..design import Roles
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import (
     IMPORTED,
     Manifest,
     as_made,
-    describe_machine,
     digest_files,
     handed_on,
     manifest_of,
-    new_name,
 )
 from ..engine.observations import spill_stage, stack, unstack, with_parts
 from ..engine.reading import READERS
@@ -238,7 +234,7 @@ def score(
         if unrecorded:
             return msgspec.structs.replace(scores, manifest=handed_on(scores.manifest), local=scores.manifest.study)
         raise _unrecorded(scores, store)
-    return _measure(catalogue, scores, instrument)
+    return measure_scores(catalogue, scores, instrument)
 
 
 def opened(
@@ -325,38 +321,6 @@ def _remeasured(manifest: Manifest, assignments: Mapping[str, Any], rereads: fro
     return msgspec.structs.replace(manifest, study=study, remeasured=manifest.remeasured | dict(assignments))
 
 
-def score_published(catalogue: Catalogue, study: Study, path: str) -> Scores:
-    """Score published measurements from a file.
-
-    Raises:
-        UsageError: the study's probe reads no published scores, or cannot read these.
-    """
-    if catalogue.plugins.load("probe", study.probe).import_scores is Probe.import_scores:
-        raise UsageError(
-            f"study {study.name!r} cannot read published scores; run it on a model.", code="published.no-reader"
-        )
-    study = catalogue.described(msgspec.structs.replace(study, options=study.options | {"data": path}))
-    # A file of scores is no file of the study's texts, whose design it therefore has not.
-    instrument = catalogue.instrument(study, design := Roles((), {}))
-    imported = instrument.probe.import_scores(path, instrument.options)
-    name = new_name(study.name, "published")
-    manifest = Manifest(
-        run=name,
-        study=study,
-        identities={},
-        data=digest_files([path]),
-        notes=imported.notes,
-        options=instrument.every_option,
-        origins=origins(catalogue, study, models=False),
-        design=design,
-        **describe_machine(),
-    )
-    stages = tuple(instrument.stages())
-    run = RunRow(0, run_name(name), study.name, "imported", "", time.time(), None)
-    observations = {stages[-1].name: with_parts(imported.observations, instrument.design)}
-    return _measure(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, ()), instrument)
-
-
 def measure_frame(
     catalogue: Catalogue, manifest: Manifest, observations: pl.DataFrame, assignments: Mapping[str, Any] | None = None
 ) -> Scores:
@@ -372,11 +336,14 @@ def measure_frame(
     frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
     frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
-    run = RunRow(0, run_name(manifest.run), manifest.study.name, "left", "", 0.0, None)
-    return _measure(catalogue, Scores(run, manifest, kept, frames, {}, (), {}, ()), instrument)
+    # Of published scores no model was asked: there is nothing to resume.
+    state = "left" if manifest.identities else "imported"
+    run = RunRow(0, run_name(manifest.run), manifest.study.name, state, "", 0.0, None)
+    return measure_scores(catalogue, Scores(run, manifest, kept, frames, {}, (), {}, ()), instrument)
 
 
-def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
+def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
+    """Return scores with every number that the metrics of their study compute."""
     estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
     columns = frozenset(name for stage in scores.observations for name in scores.frames.schema(stage))
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
@@ -395,7 +362,8 @@ def _measure(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Sc
     record = msgspec.to_builtins([manifest, instrument.every_option])
     places = Places.of(record)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
-    known = calibrated(catalogue, study, instrument.every_option, data)
+    # A certificate is of asking a model; of published scores nobody was asked here.
+    known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
     named = msgspec.structs.replace(named, calibration=known)
     measured = msgspec.structs.replace(
         scores,

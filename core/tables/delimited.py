@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ..contracts.errors import DataError
-from .faults import RowError, row_error
+from .faults import RowError, RowPlace, row_error
 from .names import folded_name
 
 SEPARATORS = (",", ";", "\t", "|", "^", "~", "\x1f", "\x01")
@@ -65,7 +65,7 @@ def read_delimited(path: str, text: str, wanted: Collection[str]) -> Delimited:
             problem = f"{len(record)} cells, but the header names {len(header)}."
             mend = f"{problem} Quote cells that contain the separator {separator!r}."
             faults.append(
-                row_error(path, "line", line, mend, "data.row-length", "another number of cells than columns")
+                row_error(RowPlace(path, "line", line), mend, "data.row-length", "another number of cells than columns")
             )
     return Delimited(tuple(header), records, faults)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -32,20 +32,26 @@ class RowError(DataError):
     """What the number of the row counts."""
 
 
-def row_error(
-    path: str, unit: str, number: int, problem: str, code: str, reason: str = "", **fields: object
-) -> RowError:
+class RowPlace(NamedTuple):
+    """Where a row is."""
+
+    path: str
+    unit: str
+    """What numbers of rows count: `line`, `record`, `sample` or `row`."""
+    number: int
+
+
+def row_error(place: RowPlace, problem: str, code: str, reason: str = "", **fields: object) -> RowError:
     """Return the error of a row.
 
     Args:
-        path: The file.
-        unit: What numbers of rows count: `line`, `record` or `row`.
-        number: Of the row.
+        place: Where it is.
         problem: What is wrong, with the value and how to mend it.
         code: Of the error.
         reason: The problem without values; empty: its first clause.
         **fields: Further fields of the error.
     """
+    path, unit, number = place
     error = RowError(f"{path}, {unit} {number}: {problem}", code=code, path=path, line=number, **fields)
     error.unit, error.problem = unit, problem
     error.reason = reason or problem.partition(": ")[0].partition(". ")[0].rstrip(".")
@@ -92,7 +98,9 @@ def refusal(path: str, rows: int, faults: Sequence[RowError], skippable: bool) -
     if len(faults) == 1:
         if not skippable:
             return first
-        error = row_error(path, first.unit, _line(first), f"{first.problem} Or {SKIP}.", first.code, first.reason)
+        error = row_error(
+            RowPlace(path, first.unit, _line(first)), f"{first.problem} Or {SKIP}.", first.code, first.reason
+        )
         error.fields = first.fields
         return error
     codes = {fault.code for fault in faults}

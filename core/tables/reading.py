@@ -62,6 +62,20 @@ class Parsed(NamedTuple, Generic[T]):
     remarks: tuple[str, ...] = ()
     """What was understood of the file that it does not say, in sentences."""
 
+    def without(self, faults: Sequence[RowError], options: TableOptions) -> Parsed[T]:
+        """Return this with rows counted as left out that are seen to be unusable only beside the others.
+
+        Raises:
+            DataError: there are some, and the rule is `refuse`, or no row would be left.
+        """
+        if not faults:
+            return self
+        usable = len(self.values) - len(faults)
+        if options.bad_rows == "refuse" or not usable:
+            raise refusal(self.path, self.left_out.rows, faults, skippable=bool(usable))
+        reasons = Counter(self.left_out.reasons) + Counter(fault.reason for fault in faults)
+        return self._replace(left_out=LeftOut(self.path, self.left_out.rows, dict(reasons)))
+
     def notes(self) -> tuple[str, ...]:
         """Return what a reader needs to know of the file, in sentences."""
         return tuple(filter(None, [self.left_out.sentence(), *self.remarks]))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .faults import RowError, row_error
+from .faults import RowError, RowPlace, row_error
 
 SHOWN_VALUE = 120
 """Characters of a cell that a message shows."""
@@ -36,7 +36,7 @@ class Row(msgspec.Struct, frozen=True):
 
     def fault(self, problem: str, code: str, reason: str = "", **fields: object) -> RowError:
         """Return an error that names this row, with further fields; `reason` is the problem without its values."""
-        return row_error(self.path, self.unit, self.line, problem, code, reason, **fields)
+        return row_error(RowPlace(self.path, self.unit, self.line), problem, code, reason, **fields)
 
     def filled(self, column: str) -> str:
         """Return a cell that must not be empty or blank; raises `DataError`."""

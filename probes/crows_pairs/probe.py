@@ -19,7 +19,7 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.records import PseudoLikelihood, Scalar
 from ...core.contracts.words import counted
 from ...core.design import Cell, Design, DesignedStage
-from ...core.tables import Codes, Form, Parsed, Row, TableOptions, parse_file
+from ...core.tables import Codes, Form, Parsed, Row, RowError, TableOptions, parse_file
 from ..shared.sentence_pairs import (
     SAME,
     UNSHARED,
@@ -182,8 +182,9 @@ class CrowsPairs(Probe):
         """
         form = Form(SCORED, numbers=SCORES, codes=(HUGGING_FACE,))
         parsed = parse_file(path, form, _scored, options)
-        rows = parsed.values
-        swapped = _swapped(rows)
+        swapped = _swapped(parsed.values)
+        parsed = parsed.without([_contradiction(one) for one in parsed.values if _contradicts(one, swapped)], options)
+        rows = [scored for scored in parsed.values if not _contradicts(scored, swapped)]
         frame = _observations(rows, swapped)
         notes = [*parsed.notes(), _figures(rows)]
         if swapped:
@@ -256,23 +257,24 @@ def _figures(rows: Sequence[Scored]) -> str:
 
 
 def _swapped(rows: Sequence[Scored]) -> bool:
-    """Return whether the columns are swapped in the antistereo rows; raises `DataError` for any other contradiction."""
-    telling = [scored for scored in rows if not scored.tie]
-    anti = [scored for scored in telling if scored.pair.factors["direction"] == "antistereo"]
-    swapped = bool(anti) and not any(scored.straight for scored in anti)
-    for scored in rows:
-        mended = swapped and scored.pair.factors["direction"] == "antistereo"
-        if scored.hit if scored.tie else scored.straight == mended:
-            raise _contradiction(scored)
-    return swapped
+    """Return whether the columns are swapped in the antistereo rows: `score` contradicts them in each of these."""
+    anti = [scored for scored in rows if not scored.tie and scored.pair.factors["direction"] == "antistereo"]
+    return bool(anti) and not any(scored.straight for scored in anti)
 
 
-def _contradiction(scored: Scored) -> DataError:
+def _contradicts(scored: Scored, swapped: bool) -> bool:
+    """Return whether `score` contradicts the columns in another way than by the swap."""
+    mended = swapped and scored.pair.factors["direction"] == "antistereo"
+    return scored.hit if scored.tie else scored.straight == mended
+
+
+def _contradiction(scored: Scored) -> RowError:
     scores = f"sent_more_score {scored.more} and sent_less_score {scored.less}"
     says = f"score is {int(scored.hit)}, which contradicts {scores}"
     return scored.row.fault(
         f"{says}. Only a swap in all antistereo rows is corrected; correct this row.",
         "data.contradiction",
+        "score contradicts the two scores",
     )
 
 

@@ -27,7 +27,8 @@ from prejudge.core.engine.plan import plan
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.output import build_content, published_beside_measured, write_output
 from prejudge.core.scoring.estimates_frame import estimates_frame
-from prejudge.core.scoring.score import score, score_published
+from prejudge.core.scoring.published import score_published
+from prejudge.core.scoring.score import score
 from prejudge.core.scoring.warnings import warnings_of
 from prejudge.core.store import Store
 from prejudge.core.store.evidence import seal
