@@ -58,6 +58,7 @@ from .shared import (
     vary_option,
     workers_options,
 )
+from .steps import slow_steps
 
 
 @click.command()
@@ -333,7 +334,7 @@ def ask(
     with Store(where["store"], later=True) as store:
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
-            with ended_gently():
+            with ended_gently(), slow_steps(shown=progress.speaks):
                 return 0, asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
             batches = "What is with the provider in batches goes on there. " if options.batch is not None else ""

@@ -46,14 +46,22 @@ def unvaried_words(profile: Profile) -> Iterator[str]:
         yield f"The answers do not vary: {count:,} of {total:,} have the {label} {value!r}."
 
 
-def remedies(profile: Profile, limit: int | None, by_likelihood: str) -> str:
+BASE = "The model has no chat template: it continues texts and was not trained to answer questions."
+NO_LIKELIHOOD = "No way of asking in this study is by likelihood."
+
+
+def remedies(profile: Profile, limit: int | None, by_likelihood: str, *, base: bool = False) -> str:
     """Return what to change so that a model may answer, as sentences.
 
     Args:
         profile: the shares of its answers.
         limit: tokens that the study's own requests allow, where `max_tokens` sets them.
         by_likelihood: assignment that has the study ask by likelihood; empty: it cannot, or does so.
+        base: whether the model has no chat template.
     """
+    if base:
+        way = f"Ask it by likelihood: --set {by_likelihood}." if by_likelihood else NO_LIKELIHOOD
+        return f"{BASE} {way} Or take a model that follows instructions."
     if (kind := most_of(profile)) == "misplaced":
         return MISPLACED
     if kind == "cut":
