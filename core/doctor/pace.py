@@ -13,13 +13,15 @@ from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, abilities_of
 from ..contracts.errors import ModelError
 from ..contracts.probe import count_trials
-from ..contracts.records import AnyRequest, AnyResponse, Draw, Generate, Generation
+from ..contracts.records import AnyRequest, AnyResponse, Draw, Generate, Generation, Likelihood
 from ..engine.fitness import first_trials
 from ..engine.timing import duration
-from ..engine.tokens import RULE_OF_THUMB, guess_cost, most_written
+from ..engine.tokens import CHARACTERS_PER_TOKEN, RULE_OF_THUMB, guess_cost, most_written, weigh
 
 READ = 0.1
 """Work of a token that a model reads before it answers, where that of a token that it writes is 1."""
+PASS = 8.0
+"""Work of a pass over the model for a continuation, in tokens that are scored, besides its own tokens."""
 
 
 class Pace(msgspec.Struct):
@@ -75,6 +77,10 @@ class Timed(ModelAdapter):
 
 def work_of(request: AnyRequest, written: int | None = None) -> float:
     """Return the work of a request in tokens; `written` are those of its answer, None: the most that it may have."""
+    if isinstance(request, Likelihood):
+        # Local models read the prompt once for all continuations.
+        characters = weigh(request)[0] / max(1, len(request.continuations))
+        return characters / CHARACTERS_PER_TOKEN + PASS * len(request.continuations)
     tokens = RULE_OF_THUMB.guess(request)
     if not isinstance(request, Generate):
         return max(1.0, tokens.input)

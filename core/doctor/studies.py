@@ -65,7 +65,8 @@ def _row(catalogue: Catalogue, name: str, model: str, adapter: Timed, failed: Ma
         if not way:
             return StudyRow(name, UNLIKELY, WORDS_ONLY)
         stage, instrument = _first_stage(catalogue, name, model, way)
-        how = f"--set {way}: {BASE}"
+        roles = [part for part in fit.how.split("; ") if part.startswith("needs --model")]
+        how = "; ".join([f"--set {way}: {BASE}", *roles])
     if stage.role == SUBJECT and (why := _reason(stage, failed)):
         return StudyRow(name, NO if why.startswith(BLIND) else UNKNOWN, why)
     prices, more = catalogue.registry.model(model).prices, len(instrument.stages()) > 1
