@@ -58,35 +58,49 @@ def _row(catalogue: Catalogue, name: str, model: str, adapter: Timed, failed: Ma
     fit = fit_of(catalogue, name, model)
     if not fit.able:
         return StudyRow(name, NO if fit.able is False else UNKNOWN, fit.how)
-    stage, instrument = _first_stage(catalogue, name, model, fit.assignment)
-    how = fit.how
-    if stage.role == SUBJECT and stage.operation is Generate and not abilities_of(adapter).chat:
-        way = instrument.by_likelihood if OPERATIONS[Likelihood] in abilities_of(adapter).operations else ""
+    able, how, asked = abilities_of(adapter), fit.how, _asked(catalogue, name, model, fit.assignment)
+    if asked.stage.operation is Generate and not able.chat:
+        way = asked.instrument.by_likelihood if OPERATIONS[Likelihood] in able.operations else ""
         if not way:
             return StudyRow(name, UNLIKELY, WORDS_ONLY)
-        stage, instrument = _first_stage(catalogue, name, model, way)
+        asked = _asked(catalogue, name, model, way)
         roles = [part for part in fit.how.split("; ") if part.startswith("needs --model")]
         how = "; ".join([f"--set {way}: {BASE}", *roles])
-    if stage.role == SUBJECT and (why := _reason(stage, failed)):
+    if why := _reason(asked.stage, failed):
         return StudyRow(name, NO if why.startswith(BLIND) else UNKNOWN, why)
-    prices, more = catalogue.registry.model(model).prices, len(instrument.stages()) > 1
-    return StudyRow(name, YES, how or "by default", estimate_stage(stage, adapter, prices, more=more).words)
+    return StudyRow(name, YES, how or "by default", _takes(catalogue, model, adapter, asked))
 
 
-def _first_stage(catalogue: Catalogue, name: str, model: str, assignment: str) -> tuple[Stage, Instrument]:
+class Asked(NamedTuple):
+    """What a study asks its subject."""
+
+    instrument: Instrument
+    stage: Stage
+    """The first of its subject."""
+
+
+def _asked(catalogue: Catalogue, name: str, model: str, assignment: str) -> Asked:
     options = parse_assignments([assignment] if assignment else [])
     instrument = catalogue.instrument(catalogue.study(name, {SUBJECT: model}, options))
-    return instrument.every_stage()[0], instrument
+    return Asked(instrument, next(stage for stage in instrument.every_stage() if stage.role == SUBJECT))
+
+
+def _takes(catalogue: Catalogue, model: str, adapter: Timed, asked: Asked) -> str:
+    first = asked.instrument.every_stage()[0]
+    if asked.stage is not first:
+        return f"time not known: what it is asked depends on the answers of the role {first.role!r}"
+    prices, more = catalogue.registry.model(model).prices, len(asked.instrument.stages()) > 1
+    return estimate_stage(asked.stage, adapter, prices, more=more).words
 
 
 def _failed(checks: Sequence[Check]) -> dict[str, str]:
     """Return what checks say against operations, and against images: by operation, or the name of that check."""
     against: dict[str, str] = {}
+    blind = next((check for check in checks if check.name.endswith(SEES) and check.verdict != "pass"), None)
     for operation in OPERATIONS.values():
-        tried = [check for check in checks if check.name.startswith(f"{operation}: ") and check.verdict != "skip"]
+        tried = [c for c in checks if c.name.startswith(f"{operation}: ") and c.verdict != "skip" and c is not blind]
         if tried and all(check.verdict == "fail" for check in tried):
             against[operation] = f"the check {tried[0].name!r} failed: {tried[0].detail}"
-    blind = next((check for check in checks if check.name.endswith(SEES) and check.verdict != "pass"), None)
     return against | ({SEES: blind.detail} if blind is not None else {})
 
 
