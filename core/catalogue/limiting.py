@@ -38,7 +38,7 @@ QUICK_TRIALS, QUICK_MOST = 400, 1000
 """With `--quick`: about as many trials of the first stage; where that leaves a cell fewer than `FEWEST_UNITS` units, so
 many as it needs, up to the second number."""
 LEAST = 2
-"""Units of each cell with `--quick`, whatever they cost: enough where units are the groups that are compared."""
+"""Units of each cell with `--quick`, whatever they cost."""
 NAMES = ("limit", "quick")
 """Assignments that every study takes, unless its probe has an option of that name."""
 
@@ -290,18 +290,17 @@ def draw_rows(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
     if limit.asked is not None and limit.asked < len(sizes):
         raise _too_small(limit, len(sizes), noun)
     if limit.asked is None:
-        fewest = LEAST if {*limit.unit} & {*design.named("group")} else FEWEST_UNITS
-        rows = design.sample(per_cell=_quick_each(design.size / max(1, sum(sizes)) * len(sizes), fewest))
+        rows = design.sample(per_cell=_quick_each(design.size / max(1, sum(sizes)) * len(sizes)))
     else:
         rows = design.sample(units=limit.asked)
     drawn = Counter(cell_of[place] for place in np.intersect1d(first, rows).tolist())
     return Drawn(rows, max(drawn.values(), default=0), drawn.total(), len(first), sizes)
 
 
-def _quick_each(trials: float, fewest: int = FEWEST_UNITS) -> int:
-    """Return how many units of each cell `--quick` asks, where one of each is so many trials, and `fewest` are due."""
+def _quick_each(trials: float) -> int:
+    """Return how many units of each cell `--quick` asks, where one unit of each is so many trials."""
     trials = max(1.0, trials)
-    return max(LEAST, int(QUICK_TRIALS / trials), min(fewest, int(QUICK_MOST / trials)))
+    return max(LEAST, int(QUICK_TRIALS / trials), min(FEWEST_UNITS, int(QUICK_MOST / trials)))
 
 
 class _Cell:

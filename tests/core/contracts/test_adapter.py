@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from fakes import FakeModel, FakeOptions, ask
 
-from prejudge.core.contracts.abilities import IMAGES, Abilities, Need, need_of
+from prejudge.core.contracts.abilities import CHAT, IMAGES, NO_TEMPLATE, Abilities, Need, need_of
 from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services, Worker, abilities_of, answer_one
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
 from prejudge.core.contracts.records import Classification, Classify, Draw, Drawing, Embed, Generation, Sampling
