@@ -44,12 +44,13 @@ def few_units(stage: Stage, names: Iterable[str] = ()) -> dict[str, int]:
         stage: the first stage of the part.
         names: factors besides those that the study compares or reports by.
     """
-    design = stage.design if isinstance(stage, DesignedStage) else None
-    compared = tuple(design.named("group", "context", "by") if design is not None else stage.counting.by)
-    if design is not None and type(stage).trials is DesignedStage.trials:
-        return dict(_few_of_design(design, stage.rows, dict.fromkeys((*compared, *names))))
-    groups = design.named("group") if design is not None else ()
-    return _few_of_trials(stage, dict.fromkeys((*compared, *names)), groups)
+    if not isinstance(stage, DesignedStage):
+        return _few_of_trials(stage, dict.fromkeys((*stage.counting.by, *names)), ())
+    design = stage.design
+    compared = dict.fromkeys((*design.named("group", "context", "by"), *names))
+    if type(stage).trials is not DesignedStage.trials:
+        return _few_of_trials(stage, compared, design.named("group"))  # its rows do not say what it asks
+    return dict(_few_of_design(design, stage.rows, compared))
 
 
 def _few_of_trials(stage: Stage, names: Iterable[str], groups: Iterable[str]) -> dict[str, int]:
