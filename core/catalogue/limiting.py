@@ -24,6 +24,7 @@ from ..contracts import LargeStage, Stage, Trial
 from ..contracts.errors import UsageError
 from ..contracts.options import short
 from ..contracts.records import Scalar
+from ..contracts.sizes import FEWEST_UNITS
 from ..design import Design, DesignedStage, Rows
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
     from .registry import Limits
     from .study import Catalogue, Study
 
-QUICK_TRIALS, QUICK_EACH = 400, 2
-"""With `--quick`: about as many trials of the first stage, and at least as many units of each cell."""
+QUICK_TRIALS, QUICK_MOST = 400, 1000
+"""With `--quick`: about as many trials of the first stage; where that leaves a cell fewer than `FEWEST_UNITS` units, so
+many as it needs, up to the second number."""
+LEAST = 2
+"""Units of each cell with `--quick`, whatever they cost."""
 NAMES = ("limit", "quick")
 """Assignments that every study takes, unless its probe has an option of that name."""
 Levels = tuple[Scalar, ...]
@@ -274,7 +278,7 @@ def _drawn(trials: Iterable[tuple[Levels, Levels, Any]], limit: Limit) -> Drawn:
         total += 1
     sizes = tuple(len(cell.units) for cell in cells.values())
     if limit.asked is None:
-        each = _quick_each(total, sizes)
+        each = _quick_each(total / max(1, sum(sizes)) * len(sizes))
     else:
         each = _each(sizes, limit.asked)
     if not each and sizes:
@@ -303,24 +307,24 @@ def sample_units(design: Design, limit: Limit, rows: Rows | None = None) -> Draw
     if limit.asked is not None and limit.asked < len(sizes):
         raise _too_small(limit, len(sizes))
     if limit.asked is None:
-        drawn = design.first(rows=rows, per_cell=_quick_each(len(places), sizes))
+        drawn = design.first(rows=rows, per_cell=_quick_each(len(places) / max(1, sum(sizes)) * len(sizes)))
     else:
         drawn = design.first(rows=rows, units=limit.asked)
     asked = Counter(cell_of[place] for place in np.intersect1d(first, drawn).tolist())
     return Drawn(drawn, max(asked.values(), default=0), asked.total(), len(first), sizes)
 
 
-def _quick_each(total: int, sizes: Sequence[int]) -> int:
-    """Return how many units of each cell `--quick` asks, of so many trials and units of each cell in all."""
-    per_unit = total / max(1, sum(sizes))
-    return max(QUICK_EACH, int(QUICK_TRIALS / max(1.0, per_unit * len(sizes))))
+def _quick_each(trials: float) -> int:
+    """Return how many units of each cell `--quick` asks, where one unit of each is so many trials."""
+    trials = max(1.0, trials)
+    return max(LEAST, int(QUICK_TRIALS / trials), min(FEWEST_UNITS, int(QUICK_MOST / trials)))
 
 
 class _Cell:
     """The units of a cell; of those that may be drawn also the trials, so that memory does not grow with the study."""
 
     def __init__(self, most: int) -> None:
-        self.most = max(most, QUICK_EACH)
+        self.most = max(most, FEWEST_UNITS)
         self.units: dict[Levels, bytes] = {}
         self.near: dict[bytes, list[tuple[int, Any]]] = {}
         self.farthest: bytes | None = None
