@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pytest
 
-from prejudge.core.catalogue.limiting import QUICK_MOST, Limit, draw_rows
+from prejudge.core.catalogue.limiting import QUICK_MOST, Limit, sample_units
 from prejudge.core.catalogue.small_parts import few_units, small_words
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import PseudoLikelihood
@@ -24,7 +24,7 @@ def design_of(cells, words=60):
 
 @pytest.mark.parametrize(("cells", "each"), [(2, 60), (20, 10), (40, 8), (60, 8), (100, 5), (400, 2)])
 def test_quick_asks_eight_units_of_each_cell_where_a_thousand_trials_allow(cells, each):
-    drawn = draw_rows(design_of(cells), Limit(unit=("topic", "word"), cells=("topic",)))
+    drawn = sample_units(design_of(cells), Limit(unit=("topic", "word"), cells=("topic",)))
     assert drawn.each == each and drawn.units == each * cells
     assert len(drawn.trials) == 2 * each * cells <= max(QUICK_MOST, 4 * cells)
 
@@ -52,7 +52,7 @@ class Words(DesignedStage):
 
 def test_factors_with_a_small_group_are_named_with_its_units():
     design = design_of(4)
-    drawn = draw_rows(design, Limit(unit=("topic", "word"), cells=("topic",), asked=24))
+    drawn = sample_units(design, Limit(unit=("topic", "word"), cells=("topic",), asked=24))
     assert few_units(Words(design, drawn.trials)) == {"topic": 6}
     assert few_units(Words(design)) == {}
     assert few_units(Words(design, drawn.trials), ("word", "nothing")) == {"topic": 6, "word": 1}
@@ -62,7 +62,7 @@ def test_repeats_are_no_units_unless_there_are_few_prompts():
     many = Design((*design_of(1, 5).factors, Repeat("sample", tuple(range(20)))))
     assert few_units(Words(many)) == {}  # five prompts in all: the study is about repeats
     several = Design((*design_of(1, 30).factors, Repeat("sample", tuple(range(20)))))
-    drawn = draw_rows(several, Limit(unit=("topic", "word"), cells=("topic",), asked=4))
+    drawn = sample_units(several, Limit(unit=("topic", "word"), cells=("topic",), asked=4))
     assert few_units(Words(several, drawn.trials)) == {"side": 4, "topic": 4}
 
 
