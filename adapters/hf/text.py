@@ -11,7 +11,7 @@ from ...core.contracts.errors import PermanentError
 from ...core.reading.reasoning import MARK_TOKENS
 from ..shared.border import check_continuations, common_start, first_beyond
 from ..shared.sampling import piece_text
-from ..shared.start import AUTO, BOS, NONE, SEPARATOR, first_token, no_context
+from ..shared.start import AUTO, BOS, EOS, NONE, SEPARATOR, first_token, no_context
 
 
 class Row(NamedTuple):
@@ -108,9 +108,9 @@ class Encoder:
         """Return the tokens that stand before every plain text; None: those that the tokenizer adds."""
         if start == AUTO:
             return None
-        if start in (BOS, NONE):
-            bos = self._tokenizer.bos_token_id
-            return [] if start == NONE or bos is None else [bos]
+        if start in (BOS, EOS, NONE):
+            ids = {BOS: self._tokenizer.bos_token_id, EOS: self._tokenizer.eos_token_id}
+            return [] if (token := ids.get(start)) is None else [token]
         return list(self._backend.encode(start, add_special_tokens=False).ids)
 
     def _first_ids(self, start: str) -> list[int]:

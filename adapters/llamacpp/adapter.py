@@ -55,8 +55,8 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     start: Start = AUTO
     """What stands before the first token of a plain text. `auto`: what the tokenizer puts there; where that is nothing
     and the text has no prompt, its token for the beginning of a text, or `<|endoftext|>` if that is none or a mark of
-    chats. `bos`: always that token; `none`: nothing; any other text: this text, in which `<|endoftext|>` and the like
-    are tokens."""
+    chats. `bos`, `eos`: always the token for the beginning or the end of a text; `none`: nothing; any other text: this
+    text, in which `<|endoftext|>` and the like are tokens."""
     system_prompt: str | None = None
     """Text before every prompt; for messages, the system message, joined with their own."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0

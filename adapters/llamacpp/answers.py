@@ -26,7 +26,7 @@ from ...core.contracts.records import (
 from ...core.reading.reasoning import MARK_TOKENS, find_stop, is_opened
 from ..shared.border import check_continuations, common_start
 from ..shared.sampling import answer_length, check_limits, piece_text
-from ..shared.start import AUTO, BOS, NONE, SEPARATOR, first_token, no_context
+from ..shared.start import AUTO, BOS, EOS, NONE, SEPARATOR, first_token, no_context
 from .chat import FILE, PLAIN, Rendered, read_turns, render_builtin, render_jinja, render_plain, render_text
 from .grammar import Grammar, grammar_text
 from .model import Engine
@@ -177,9 +177,9 @@ class Answers:
 
 def _start_tokens(engine: Engine, start: str) -> list[int]:
     """Return the tokens that stand before every plain text."""
-    if start in (AUTO, BOS, NONE):
-        bos = {AUTO: engine.bos, BOS: engine.any_bos, NONE: None}[start]
-        return [] if bos is None else [bos]
+    if start in (AUTO, BOS, EOS, NONE):
+        token = {AUTO: engine.bos, BOS: engine.any_bos, EOS: engine.eos}.get(start)
+        return [] if token is None else [token]
     return engine.encode(start)
 
 

@@ -81,6 +81,8 @@ class Engine:
         # Where the file names none, llama.cpp gives a number all the same.
         bos: int = self.lib.llama_vocab_bos(self.vocab) if source.bos is not None else -1
         self.any_bos = bos if bos >= 0 else None
+        eos: int = self.lib.llama_vocab_eos(self.vocab)
+        self.eos = eos if eos >= 0 else None
         self._blank = False
         self._blank = b"".join(self.piece(token, special=False) for token in self.encode("a")) == b" a"
         self.bos = self.any_bos if self.lib.llama_vocab_get_add_bos(self.vocab) else None
@@ -117,7 +119,7 @@ class Engine:
     def token_texts(self) -> dict[str, str]:
         """Return the tokens that chat templates name."""
         bos = -1 if self.any_bos is None else self.any_bos
-        ids = {"bos_token": bos, "eos_token": self.lib.llama_vocab_eos(self.vocab)}
+        ids = {"bos_token": bos, "eos_token": -1 if self.eos is None else self.eos}
         return {name: "" if token < 0 else self.piece(token, special=True).decode() for name, token in ids.items()}
 
     def prepare(self, tokens: Sequence[int]) -> Row:

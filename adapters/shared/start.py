@@ -17,7 +17,7 @@ import msgspec
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Scalar
 
-AUTO, BOS, NONE = "auto", "bos", "none"
+AUTO, BOS, EOS, NONE = "auto", "bos", "eos", "none"
 SEPARATOR = "<|endoftext|>"
 """Stands between the documents on which models of GPT-2's and ChatML's families are trained."""
 TURN_MARKS = frozenset(

@@ -109,6 +109,7 @@ def scores(folder: Path, before: list[str], text: str, scored: str) -> list[floa
         ("has a separator", "bos", None, []),
         ("has none", "auto", None, []),
         ("has none", "</s>", ["</s>"], ["</s>"]),
+        ("has none", "eos", ["</s>"], ["</s>"]),
     ],
 )
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -131,6 +132,7 @@ def test_start_stands_before_a_text(adapter, kind, start, alone, behind, pairs):
         ("has a chat mark and a separator", "auto", f"auto ({SEPARATOR})"),
         ("has a chat mark and a separator", "bos", f"bos ({CHAT})"),
         ("has a chat mark and a separator", "none", "none"),
+        ("has a chat mark and a separator", "eos", "eos"),
         ("has a chat mark and a separator", "\n", "\n"),
     ],
 )

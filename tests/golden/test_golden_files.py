@@ -44,7 +44,7 @@ def test_a_golden_file_has_every_case_of_the_options(study: str):
     entry, head = Catalogue.load().registry.study(study), read_head(FILES[study])
     choices = entry.multiverse.choices
     for name, values in choices.items():
-        if not name.startswith(("measure", "group.")):
+        if not name.startswith(("measure", "group.", "model.")):
             there = {STATED} | {f"{name}={json.dumps(value)}" for value in values}
             assert len(there & head.cases.keys()) == len(values), f"{study}: {name}"
     for options in ("resamples", "alpha", "level", "correction", "intervals", "seed"):

@@ -61,8 +61,8 @@ class HFCausalOptions(HFOptions, frozen=True, kw_only=True):
     start: Start = AUTO
     """What stands before the first token of a plain text. `auto`: what the tokenizer puts there; where that is nothing
     and the text has no prompt, its token for the beginning of a text, or `<|endoftext|>` if that is none or a mark of
-    chats. `bos`: always that token; `none`: nothing; any other text: this text, in which `<|endoftext|>` and the like
-    are tokens."""
+    chats. `bos`, `eos`: always the token for the beginning or the end of a text; `none`: nothing; any other text: this
+    text, in which `<|endoftext|>` and the like are tokens."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
     chat_template_kwargs: dict[str, Any] = {}

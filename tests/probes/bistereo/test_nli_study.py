@@ -157,7 +157,7 @@ def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, tmp_path
     run = prejudge.run(
         "bistereo-nli", model, settings, per_cell=1, asking="likelihood", **{"bistereo-nli.resamples": 99}
     )
-    assert run.observations["status"].to_list() == ["ok"] * 16
+    assert run.observations["status"].to_list() == ["ok"] * (3 + 16)
     run = prejudge.run("bistereo-tuples", model, settings, **{"bistereo-tuples.resamples": 99})
     shares = run.estimates.filter(metric="biased_preference_normalised").filter(pl.col("dimension").is_null())
     assert dict(shares.select("gender", "n").iter_rows()) == {"women": 24, "men": 4}
