@@ -135,12 +135,12 @@ bench-correction: $(VENV)/.dev
 bench-power: $(VENV)/.dev
 	$(BIN)/python benchmarks/power.py
 
-# Hours: fair models that prefer each facet, part and pair of them, 200 studies each; it takes up where it stopped.
-# A part: `make adversaries STUDIES="indicasa bistereo-pairs" MINUTES=30`.
-STUDIES := bistereo-tuples indicasa dora-t2t dora-t2i dora-i2t attractiveness bistereo-pairs subtle-sai subtle-asa bistereo-nli
+# Hours, of one thread (several wait for each other): fair models that prefer each facet, part and pair of them, 200 studies each; it takes up where it stopped.
+# A part: `make adversaries STUDIES="attractiveness bistereo-pairs" MINUTES=30`.
+STUDIES := bistereo-tuples attractiveness bistereo-pairs subtle-sai subtle-asa bistereo-nli
 MINUTES := 600
 adversaries: $(VENV)/.dev
-	$(BIN)/python benchmarks/adversaries.py $(STUDIES) --minutes $(MINUTES) --write
+	POLARS_MAX_THREADS=1 $(BIN)/python benchmarks/adversaries.py $(STUDIES) --minutes $(MINUTES) --write
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

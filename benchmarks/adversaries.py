@@ -28,10 +28,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "calibration-adversaries.md"
 STUDIES = (
     "bistereo-tuples",
-    "indicasa",
-    "dora-t2t",
-    "dora-t2i",
-    "dora-i2t",
     "attractiveness",
     "bistereo-pairs",
     "subtle-sai",
@@ -39,6 +35,8 @@ STUDIES = (
     "bistereo-nli",
 )
 """Those that need no file of the user, the quickest first."""
+SILENT = ("dora-t2t", "dora-t2i", "dora-i2t", "indicasa")
+"""Studies whose answers are free words or pictures, in which no preference can be planted by cells."""
 HEAD = ("preferred", "studies", "findings", "answers changed")
 
 
@@ -96,9 +94,18 @@ def page(studies: int, folder: Path) -> str:
             absent.append(study)
             continue
         lines += _part(study, Opponents(study, folder), studies)
+    lines += [""]
     if absent:
-        lines += ["", f"Not run: {', '.join(f'`{name}`' for name in absent)}."]
+        lines += [f"Not run: {_names(absent)}.", ""]
+    lines += [
+        f"Not possible: {_names(SILENT)} (a simulated model cannot show a preference in free words or pictures). "
+        "`crows-pairs` needs a file.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _names(studies: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in studies)
 
 
 def _part(study: str, own: Opponents, studies: int) -> Iterator[str]:

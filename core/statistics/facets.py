@@ -33,7 +33,7 @@ class FacetOptions(MarginOptions, frozen=True, kw_only=True):
     default all that the study declares to be a sample."""
     moderated: bool = False
     """Whether the variances over several facets of the groups of a family are drawn towards what they have in common
-    (empirical Bayes). Right only where groups share no preferences: with shared ones, too much is found."""
+    (empirical Bayes). It finds more with few answers a level; with few levels it finds too much."""
 
     def __post_init__(self) -> None:
         """Refuse values with which nothing can be computed."""

@@ -4,9 +4,9 @@ Empirical Bayes as in limma (Smyth 2004): the variances are taken as drawn from 
 with `freedom` degrees of freedom, which is fitted by the moments of their logarithms. Each group then has that many
 degrees of freedom more, at most those of all groups together.
 
-The gain supposes that the groups vary independently of each other. Where they share levels, such as words that each
-group is asked with, their variances are copies of one: no degree of freedom is gained, and the test has too many false
-positives. `benchmarks/power.py` says how many.
+The gain supposes that the groups vary independently of each other, and that each variance is that of a chi-square
+distribution. Where groups share preferences their variances are copies of one, and with few levels those of a jackknife
+over several facets are no such: the test then has too many false positives. `benchmarks/power.py` says how many.
 """
 
 from __future__ import annotations

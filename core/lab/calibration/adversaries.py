@@ -10,7 +10,7 @@ import msgspec
 
 from ...catalogue.study import SUBJECT, Catalogue
 from ...contracts.errors import DataError
-from ...design import Facet, Preference
+from ...design import AnswerForm, Facet, Preference
 from .gallery import MARK, Null
 
 SPREAD = 0.5
@@ -24,7 +24,8 @@ def expanded(
 ) -> dict[str, Null]:
     """Return a gallery in which each model that can be given preferences is one for each choice of what it prefers.
 
-    Such a model is left out where the study declares no design with an answer form, or needs a file that is not given.
+    Such a model is left out where the study declares no design with an answer form in which a preference can show, or
+    needs a file that is not given.
 
     Args:
         gallery: The models by name.
@@ -75,9 +76,14 @@ def _facets(catalogue: Catalogue, study: str, options: Mapping[str, Any]) -> tup
         # A study of the user's data has none yet: its file is written for each campaign.
         return ()
     design = instrument.design
-    if design is None or design.answer is None or instrument.designed is None:
+    if design is None or design.answer is None or instrument.designed is None or not _can_be_planted(design.answer):
         return ()
     return tuple(facet for facet in design.facets() if facet.levels > 1)
+
+
+def _can_be_planted(form: AnswerForm) -> bool:
+    """Return whether a preference shows in answers of this form: not in free words, pictures and vectors."""
+    return bool(form.answers) or form.form not in ("words", "image", "vector")
 
 
 def _preferring(null: Null, of: str, preferences: tuple[Preference, ...]) -> Null:

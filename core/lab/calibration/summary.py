@@ -28,7 +28,8 @@ def verdict(certificate: Certificate) -> str:
 
 def holds_for(certificate: Certificate) -> str:
     """Return for which preferences of a fair model the level is held, and for which it is not, as sentences."""
-    groups = [group for group in certificate.fair if is_preferring(group.null)]
+    # One without a verdict has shown nothing.
+    groups = [group for group in certificate.fair if is_preferring(group.null) and group.judged]
     kept = [_preferred(group) for group in groups if not group.failed]
     lost = [
         f"{_preferred(group)} ({percent(max(rate.rate or 0.0 for rate in group.rates), 1)})"

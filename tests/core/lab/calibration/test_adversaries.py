@@ -51,6 +51,14 @@ def test_a_study_whose_file_is_not_there_has_none_and_a_declared_one_has_all() -
     assert sum(map(is_preferring, pairs)) == len(sampled) + len(sampled) * (len(sampled) - 1) // 2 + 2
 
 
+@pytest.mark.parametrize("study", ["indicasa", "dora-t2t", "dora-t2i"])
+def test_answers_in_free_words_or_pictures_show_no_preference(study: str) -> None:
+    """Such a model answered nothing that could be read, and the study seemed to hold for its preferences."""
+    catalogue = Catalogue.load()
+    found = expanded(load_gallery(catalogue, study), catalogue, study, {})
+    assert not any(map(is_preferring, found)) and FAIR in found
+
+
 def test_the_study_of_a_stranger_has_a_positive_control_and_fair_models_that_prefer(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -94,3 +102,9 @@ def test_the_verdict_lists_what_it_holds_for_and_what_it_does_not() -> None:
     assert "opening (63.0 %)" in lost and "place" not in lost
     assert verdict(told).endswith(sentences)
     assert holds_for(certificate(groups=(group(FAIR, 20),))) == ""
+
+
+def test_a_model_without_a_verdict_is_none_that_the_study_holds_for() -> None:
+    silent = Group(null="prefers:word", studies=200, missing=1.0)
+    told = holds_for(certificate(groups=(silent, group("prefers:place", 19))))
+    assert "place" in told and "word" not in told

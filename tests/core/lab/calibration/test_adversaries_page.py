@@ -8,6 +8,10 @@ import time
 import pytest
 from scipy import stats
 
+from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.lab.calibration.certify import Recipe
+from prejudge.core.lab.calibration.gallery import is_preferring
+
 from ....benchmark_scripts import benchmark_script
 
 SCRIPT = benchmark_script("adversaries")
@@ -51,3 +55,11 @@ def test_time_that_is_over_makes_nothing_more_and_the_page_says_what_was_not_run
         "`bistereo-pairs`" in page.rpartition("Not run: ")[2]
         and "`bistereo-tuples`" not in page.rpartition("Not run")[2]
     )
+
+
+def test_every_built_in_study_has_a_place_on_the_page():
+    catalogue = Catalogue.load(None)
+    calibrated = {name for name, entry in catalogue.registry.studies.items() if not entry.calibration.none}
+    needs_a_file = {"crows-pairs"}
+    preferring = {name for name in calibrated - needs_a_file if any(map(is_preferring, Recipe.load(name, {}).gallery))}
+    assert preferring == {*SCRIPT.STUDIES} and calibrated - needs_a_file - preferring == {*SCRIPT.SILENT}
