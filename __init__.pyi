@@ -80,6 +80,7 @@ from .core.contracts.estimates import Missing as Missing
 from .core import design as design
 from .core import reading as reading
 from .core import statistics as statistics
+from .core import tables as tables
 from .core.contracts import estimates as estimates
 from .core.contracts import records as records
 from .core.contracts import errors as errors

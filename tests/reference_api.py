@@ -56,7 +56,7 @@ class Part(NamedTuple):
 
 
 STUB = Path(__file__).resolve().parents[1] / "__init__.pyi"
-MODULES = {"design", "reading", "statistics", "errors", "estimates", "records"}
+MODULES = {"design", "reading", "statistics", "tables", "errors", "estimates", "records"}
 """Names of the door that are modules: each has a part of the page."""
 FURTHER: dict[str, list[Part | str]] = {
     "`prejudge.estimates`": [
@@ -99,6 +99,15 @@ FURTHER: dict[str, list[Part | str]] = {
         Part("core.reading.choice", "Choice read_choice"),
         Part("core.reading.stated", "Labels read_stated"),
         Part("core.reading.words", "Blank read_word"),
+    ],
+    "`prejudge.tables`": [
+        "`from prejudge import tables`. [Your own data](../guides/own-data.md#forms) lists the forms of files.",
+        Part("core.tables.rows", "Row"),
+        Part("core.tables.reading", "Table Parsed parse_file read_rows read_table"),
+        Part("core.tables.understanding", "Form Codes"),
+        Part("core.tables.options", "TableOptions"),
+        Part("core.tables.faults", "LeftOut RowError"),
+        Part("core.tables.writing", "csv_text"),
     ],
     "`prejudge.records`": [
         "Requests and their responses: `from prejudge import records`.",

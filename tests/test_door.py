@@ -32,6 +32,7 @@ MODULES = {
     "prejudge.core.statistics": prejudge.statistics,
     "prejudge.core.design": prejudge.design,
     "prejudge.core.reading": prejudge.reading,
+    "prejudge.core.tables": prejudge.tables,
 }
 """Modules of the door with a table of their own."""
 HOMES = homes("prejudge")

@@ -1,27 +1,10 @@
 """Tables from outside: one reader for every file that a user hands in.
 
 The content of a file tells its format, not its name: CSV with any separator, JSON, JSON Lines, Parquet or a workbook.
+`from prejudge import tables` is for authors of studies. `__init__.pyi` lists what is promised to stay, and where each
+name is from; a name is loaded on first use.
 """
 
-from .faults import BadRows, LeftOut, RowError
-from .options import TableOptions
-from .reading import Parsed, Table, parse_file, read_rows, read_table
-from .rows import Row
-from .understanding import Codes, Form
-from .writing import csv_text
+import lazy_loader
 
-__all__ = [
-    "BadRows",
-    "Codes",
-    "Form",
-    "LeftOut",
-    "Parsed",
-    "Row",
-    "RowError",
-    "Table",
-    "TableOptions",
-    "csv_text",
-    "parse_file",
-    "read_rows",
-    "read_table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
