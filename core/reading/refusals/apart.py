@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from .decide import AROUND, CAUSE, DIRECT, DISCLAIMS, OPENS_LECTURE, Marked, mark
+from .indirect import ADDRESS_RULES
 from .rule import Mark
+from .rules import RULES
 from .sentences import Span
 
 DECLINING: frozenset[Mark] = DIRECT | DISCLAIMS | OPENS_LECTURE | {"regret", "unable", "evasion"}
 """Acts of a sentence that declines, disclaims or apologises: no answer stands in it."""
-ABOUT_REQUEST: frozenset[Mark] = DIRECT | DISCLAIMS | {"regret", "norm", "evasion"}
+ABOUT_REQUEST: frozenset[Mark] = DIRECT | DISCLAIMS | {"regret", "norm", "evasion", "address"}
 """Acts that are about the question, whatever answer they stand in."""
 
 
@@ -38,7 +40,7 @@ def about_request(text: str) -> tuple[Span, ...]:
     """
     if not CAUSE.search(text):
         return ()
-    marked = mark(text, len(text))
+    marked = mark(text, len(text), (*RULES, *ADDRESS_RULES))
     chosen = {at for at, spoken in enumerate(marked) if spoken.marks & ABOUT_REQUEST and "turn" not in spoken.marks}
     for step in (1, -1):
         for at in range(len(marked))[::step]:
