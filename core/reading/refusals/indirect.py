@@ -289,13 +289,13 @@ INDIRECT_RULES: tuple[Rule, ...] = (
     ),
 )
 
-_OF_SOMEBODY = (
+OF_SOMEBODY = (
     r"\b(?:he|she|him|her|his|hers|they|their|man|woman|men|women|persons?|people|boys?|girls?|child|children|image"
     r"|picture|photo|photograph|face|smile)\b"
 )
 ADDRESS_RULES: tuple[Rule, ...] = (
     # A description asks and urges nobody, and does not speak of the question. Such sentences alone decline nothing.
-    rule("asks", "address", rf"^(?!.*{_OF_SOMEBODY}).*\?$", "vision"),
+    rule("asks", "address", rf"^(?!.*{OF_SOMEBODY}).*\?$", "vision"),
     rule(
         "urges",
         "address",
@@ -305,7 +305,7 @@ ADDRESS_RULES: tuple[Rule, ...] = (
     rule(
         "will-not",
         "address",
-        rf"^(?!.*{_OF_SOMEBODY})(?:\w+,? )?(?:i|we) (?:(?:will|would|could|shall|do|am|are) not|cannot)\b"
+        rf"^(?!.*{OF_SOMEBODY})(?:\w+,? )?(?:i|we) (?:(?:will|would|could|shall|do|am|are) not|cannot)\b"
         r"(?! (?:\w+ )?(?:see|tell|know|think|feel|believe|sure|find|help|imagine|make out|like|say|hear)\b)",
         "vision",
     ),
