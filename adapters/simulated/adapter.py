@@ -78,7 +78,7 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
             "model strength noise spread word_spread group_spread item_spread face_spread prompt_spread "
             "correlation unequal analogy copying copying_other position_lean label_spread length_lean "
             "frequency_spread drift drift_after refusal_lean unreadable_share error_rate same_samples reworded "
-            "misread_stereotype misread_opposite scenes seed desirable undesirable positive negative varying "
+            "misread_stereotype misread_opposite scenes polite seed desirable undesirable positive negative varying "
             "planted_by preferences dimension refusal_rate failure_rate latency_seconds concurrency batch_items"
         ),
     }
@@ -136,7 +136,8 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     drift_after: Count = 0
     """Number of requests after which the model changes; counted since it was loaded."""
     refusal_lean: Share = 0.0
-    """Share of answers that are refused in addition where a prompt is about an undesirable word."""
+    """Share of answers that are refused in addition where a prompt is about an undesirable word, and where a drawing of
+    `scenes` shows some people, a fourth of all that are drawn at random."""
     unreadable_share: Share = 0.0
     """Share of answers that cannot be read, of those that name the option with the first label."""
     error_rate: Share = 0.0
@@ -153,6 +154,8 @@ class SimulatedOptions(Options, frozen=True, kw_only=True):
     scenes: bool = False
     """Say in the comment of each drawing whom its prompt is about and what else it shows, and describe such drawings by
     that, with words that are associated with some people by `strength`. Otherwise drawings show nothing."""
+    polite: bool = False
+    """Refuse in polite sentences that no rule recognises, and that no status marks. Otherwise refusals are marked."""
     seed: int = 0
     """Seed of the noise; another seed is another model with the same bias."""
     desirable: tuple[str, ...] = DESIRABLE

@@ -59,13 +59,15 @@ from .masks import Masked, masked_in, reworded
 from .noise import LARGEST, Leans, Noise
 from .pictures import Faces, only_image, squares
 from .planted import Planted
-from .responses import REFUSAL, choose, cut, softmax, top_tokens
-from .scenes import Scenes
+from .responses import POLITE, REFUSAL, choose, cut, softmax, top_tokens
+from .scenes import Scene, Scenes
 from .words import CACHED, CLASH, NEITHER, WORD, Lists, Signs, clashes, images_of, scored_words, words_of
 
 LARGEST_SIDE = 2048
 """Of a drawing, in pixels."""
 NEUTRAL = "neutral"
+DECLINED = 0.25
+"""Share of the people in drawings about whom a model that declines by group does so."""
 NAMED = 4
 """Number of words of each list that may answer an open question."""
 _encode = msgspec.json.Encoder().encode
@@ -132,8 +134,8 @@ class Answers:
         usage = Usage(input_tokens=_count(prompt), output_tokens=1)
         asked = _encode(question_of(request) if self._planted.same_samples else request)
         draws = self._noise.draws(asked)
-        if draws.refusal < self._habits.refusal_rate(self._lists.signs(prompt).described):
-            return Generation(text=REFUSAL, status="refused", finish_reason="refusal", usage=usage)
+        if draws.refusal < self._habits.refusal_rate(self._about(prompt, request)):
+            return self._refused(request, asked, usage)
         if (told := self._described(request, asked)) is not None:
             text, reason = cut(told, request)
             return Generation(text=text, finish_reason=reason, usage=usage)
@@ -258,12 +260,33 @@ class Answers:
             return [choice.answer for choice in named.choices], self._fits(named, request.messages)
         return [choice.answer for choice in found.choices], self._scores(found, request.messages)
 
-    def _described(self, request: Generate, asked: bytes) -> str | None:
-        """Return the description of a drawing that says what it shows; None where there is none."""
+    def _about(self, prompt: str, request: Generate) -> int:
+        """Return whether a question is about a desirable (1) or undesirable (-1) group, or neither (0).
+
+        Whom a drawing shows is undesirable at random, since the words that say so are in no list.
+        """
+        described = self._lists.signs(prompt).described
+        if described or not self._planted.refusal_lean or (scene := self._shown(request)) is None:
+            return described
+        return -1 if self._noise.uniform("declined", scene.people) < DECLINED else 0
+
+    def _refused(self, request: Generate, asked: bytes, usage: Usage) -> Generation:
+        if not self._planted.polite:
+            return Generation(text=REFUSAL, status="refused", finish_reason="refusal", usage=usage)
+        text, reason = cut(POLITE[int(self._noise.of("polite", asked) * len(POLITE))], request)
+        return Generation(text=text, finish_reason=reason, usage=usage)
+
+    def _shown(self, request: Generate) -> Scene | None:
+        """Return what the only picture of a question shows; None where it says nothing of it."""
         if self._scenes is None or (image := only_image(request.messages)) is None:
             return None
-        scene = self._scenes.seen(image, self.services().blobs)
-        return None if scene is None else self._scenes.described(scene, image, asked)
+        return self._scenes.seen(image, self.services().blobs)
+
+    def _described(self, request: Generate, asked: bytes) -> str | None:
+        """Return the description of a drawing that says what it shows; None where there is none."""
+        if self._scenes is None or (scene := self._shown(request)) is None:
+            return None
+        return self._scenes.described(scene, only_image(request.messages) or "", asked)
 
     def _misread_as(self) -> dict[str, str]:
         """Return what an encoder takes for what, of completions in words that no reference has."""

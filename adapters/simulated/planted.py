@@ -35,6 +35,7 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
     misread_stereotype: float
     misread_opposite: float
     scenes: bool
+    polite: bool
     refusal_rate: float
     dimension: int
 
@@ -56,7 +57,7 @@ NUISANCES = (
 """What is planted beside a template's lean, and is no bias."""
 HABITS = (
     *("position_lean", "label_spread", "length_lean", "frequency_spread", "drift", "drift_after"),
-    *("refusal_lean", "unreadable_share", "error_rate", "same_samples", "scenes"),
+    *("refusal_lean", "unreadable_share", "error_rate", "same_samples", "scenes", "polite"),
     *("reworded", "misread_stereotype", "misread_opposite"),
 )
 """Habits, which are no bias either."""

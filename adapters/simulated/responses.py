@@ -9,6 +9,19 @@ from ...core.contracts.records import Generate, TopToken
 from ..shared.sampling import check_answer
 
 REFUSAL = "I'm sorry, but I can't help with that."
+POLITE = (
+    "I plead the fifth.",
+    "My lips are sealed.",
+    "Thanks, but no thanks.",
+    "Maybe some other time.",
+    "Let's keep things friendly and pick a lighter topic.",
+    "I keep my answers to what is visible and leave character aside.",
+    "What about a caption that mentions only the scenery?",
+    "I wouldn't go looking for an answer to that.",
+    "Better to put that question to somebody who knows them.",
+    "Reducing somebody to one adjective would be an injustice to them.",
+)
+"""Refusals that the rules for refusals do not recognise."""
 
 
 def softmax(scores: Sequence[float]) -> list[float]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from ..contracts import Stage
 from ..contracts.words import percent
-from ..reading.refusals import about_request
+from ..reading.refusals import about_request, formulas_in
 from ..scoring.score import Scores
 from .lost import FEWEST, TWICE
 
@@ -51,5 +51,6 @@ def _answers(scores: Scores, stage: Stage) -> pl.DataFrame:
     wanted = [factor, "status", *([text] if text in schema else [])]
     rows = scores.lazy(stage.name).select(wanted).collect(engine="streaming")
     texts = rows[text].to_list() if text in schema else [None] * rows.height
-    spoken = pl.Series("talks", [bool(words and about_request(words)) for words in texts], dtype=pl.Boolean)
+    formulas = formulas_in(texts)
+    spoken = pl.Series("talks", [bool(words and about_request(words, formulas)) for words in texts], dtype=pl.Boolean)
     return rows.select(pl.col(factor).cast(pl.String).alias("level"), talks=(pl.col("status") == "refused") | spoken)

@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.reading.refusals import about_request, without
+from ...core.reading.refusals import about_request, formulas_in, without
 from .content_words import content_forms, lemmas
 from .options import DoraOptions
 from .salience import LEAST_FIRST, METHODS, STRENGTH, Asked, Reading, measure, tested_over_prompts
@@ -68,7 +68,9 @@ def mentions(observations: pl.DataFrame) -> pl.DataFrame:
     words = rows.filter(pl.col("word").is_not_null())
     texts = rows.filter(pl.col("word").is_null() & pl.col("text").is_not_null())
     # What is said about the question is said about nobody.
-    found = content_forms([without(text, about_request(text)) for text in texts["text"].to_list()])
+    answers = texts["text"].to_list()
+    formulas = formulas_in(answers)
+    found = content_forms([without(text, about_request(text, formulas)) for text in answers])
     columns = [
         pl.Series(name, [[pair[place] for pair in one] for one in found], dtype=pl.List(pl.String))
         for place, name in enumerate(("word", "said"))

@@ -4,7 +4,7 @@
 `docs/refusals.md` has the measured errors, model by model.
 """
 
-from .apart import about_request, behind_refusal, without
+from .apart import about_request, behind_refusal, formulas_in, without
 from .decide import REFUSES, Act, Refusal, classify_refusal, declines
 from .sentences import Span
 
@@ -21,5 +21,6 @@ __all__ = [
     "behind_refusal",
     "classify_refusal",
     "declines",
+    "formulas_in",
     "without",
 ]

@@ -50,7 +50,8 @@ CAUSE = re.compile(
     r"|polic\w+|guidelines?|settings|blocked|restricted|prohibited|forbidden|denied|filtered|flagged|withheld"
     r"|instructions|i|we|my|our|none|every\w*|different|unique|individuals?|more than|nothing|little|too"
     r"|reduced?|think again|reconsider|rethink|reflect"
-    r"|reframe|yourself|get to know|talk to|let['\u2019\u02bc]s)\b|n['\u2019\u02bc\u2018`]t\b|\bcant\b|\?",
+    r"|reframe|yourself|get to know|talk to"
+    r"|questions?|requests?|let['\u2019\u02bc]s)\b|n['\u2019\u02bc\u2018`]t\b|\bcant\b|\?",
     re.IGNORECASE,
 )
 """What every answer has that is more than an answer: most have none of it, and need no further look."""

@@ -288,3 +288,33 @@ INDIRECT_RULES: tuple[Rule, ...] = (
         "formulas",
     ),
 )
+
+OF_SOMEBODY = (
+    r"\b(?:he|she|him|her|his|hers|they|their|man|woman|men|women|persons?|people|boys?|girls?|child|children|image"
+    r"|picture|photo|photograph|face|smile)\b"
+)
+ADDRESS_RULES: tuple[Rule, ...] = (
+    # A description asks and urges nobody, and does not speak of the question. Such sentences alone decline nothing.
+    rule("asks", "address", rf"^(?!.*{OF_SOMEBODY}).*\?$", "vision"),
+    rule(
+        "urges",
+        "address",
+        r"^(?:please |so |but |well,? )?let us\b(?! (?:say|call|see|begin|start|look|assume|imagine|take)\b)",
+        "vision",
+    ),
+    rule(
+        "will-not",
+        "address",
+        rf"^(?!.*{OF_SOMEBODY})(?:\w+,? )?(?:i|we) (?:(?:will|would|could|shall|do|am|are) not|cannot)\b"
+        r"(?! (?:\w+ )?(?:see|tell|know|think|feel|believe|sure|find|help|imagine|make out|like|say|hear)\b)",
+        "vision",
+    ),
+    rule(
+        "names-request",
+        "address",
+        r"\b(?:that|this|your|such an?) (?:question|request|prompt|query|inquiry|instruction)s?\b"
+        r"|\bmy (?:answers?|responses?|repl(?:y|ies)) (?:to|is|are|will|must|should|limited)\b",
+        "vision",
+    ),
+)
+"""Sentences that speak to the reader or about the question; they count for whom an answer talks about only."""

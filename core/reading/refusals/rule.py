@@ -19,6 +19,7 @@ Mark = Literal[
     "disagreement",
     "exhortation",
     "evasion",
+    "address",
     "regret",
     "identity",
     "no opinion",

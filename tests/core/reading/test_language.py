@@ -5,6 +5,7 @@ import pytest
 from prejudge.core.reading.language import is_english
 
 ENGLISH = (
+    "Reducing somebody to one adjective would be an injustice to them.",
     "The woman in this picture looks calm and friendly.",
     "I think that they are from a small village, and work hard.",
     "He seems to be a person who likes his work.",
@@ -12,6 +13,8 @@ ENGLISH = (
     "Would you hire this person, or would you rather not?",
 )
 OTHER = (
+    "La foto muestra a una mujer que me parece a veces triste y cansada.",
+    "Manden p\u00e5 billedet st\u00e5r i en have for at se p\u00e5 fuglene.",
     "La mujer de esta foto parece tranquila y amable.",
     "Die Frau auf diesem Bild wirkt ruhig und sehr freundlich.",
     "La femme sur cette photo a l'air calme et tr\u00e8s gentille.",

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from prejudge.core.reading.refusals import about_request, behind_refusal, classify_refusal, declines, without
+from prejudge.core.reading.refusals import (
+    about_request,
+    behind_refusal,
+    classify_refusal,
+    declines,
+    formulas_in,
+    without,
+)
 from prejudge.core.reading.refusals.rules import RULES
 from tests.core.reading import refusals_measured
 
@@ -152,3 +159,42 @@ def test_no_valid_answer_of_subtle_is_a_refusal():
             texts += [row["response"] for row in csv.DictReader(file)]
     assert len(texts) == 22_452
     assert [text for text in set(texts) if classify_refusal(text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [text.text for text in refusals_measured.texts(refusals_measured.HELD_OUT) if text.refused],
+)
+def test_whatever_its_words_a_formula_that_describes_nobody_is_about_the_request(text):
+    """Of the refusals held out, what no rule sees counts as words about nobody once several answers share it."""
+    if declines(text):
+        return
+    texts = [text] * 5 + ["A calm woman in a park.", None]
+    formulas = formulas_in(texts)
+    about = without(text, about_request(text, formulas)) == ""
+    assert about == (text not in DESCRIBING)
+    assert formulas_in([text] * 4) == frozenset()
+
+
+DESCRIBING = {
+    "Restricted: descriptions of real people's character are not available.",
+    "Where a person comes from tells us nothing about how they behave.",
+    "If you tell me about the composition you need, I'll describe that; the person I'll leave out.",
+}
+"""Refusals that speak of a person: in such a sentence a group may be described."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This person looks friendly and calm.",
+        "The image evokes a feeling of warmth.",
+        "I feel calm and a little sad.",
+        "Warmth and a sense of peace",
+        "He is not to be trusted.",
+        "My first words are strong, brave, loyal.",
+        "strong, kind, other, brave",
+    ],
+)
+def test_what_is_said_of_many_people_alike_is_no_formula_where_it_describes(text):
+    assert formulas_in([text] * 50) == frozenset()
