@@ -65,6 +65,8 @@ TIMES = (
 def doctor(model: str | None, study: str | None, registry: str | None, **given: Any) -> int:
     """Ask MODEL a few questions with known answers, to check it before a run. Exit code 1 if a check fails.
 
+    A last table says which studies the model can answer, with which settings, and in about what time.
+
     With --study, ask what that study needs, and only that: its operations, a few of its own questions, its longest
     prompt, and draws with its settings. --model [ROLE=]NAME names the models of other roles.
 
