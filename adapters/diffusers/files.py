@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.steps import hashing
 from ..hf.files import CONFIG, Source, read_config
 from ..hf.hub import download, pin_file
 
@@ -132,9 +133,10 @@ def part_files(source: Source, folder: Path) -> list[Path]:
 def digest_named(files: Mapping[str, Path]) -> str:
     """Hash names within the pipeline, and contents: `sha256:` and 64 hex digits."""
     whole = hashlib.sha256()
-    for name in sorted(files):
-        with files[name].open("rb") as file:
-            whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    with hashing(files.values()):
+        for name in sorted(files):
+            with files[name].open("rb") as file:
+                whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return f"sha256:{whole.hexdigest()}"
 
 

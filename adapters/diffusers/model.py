@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import MissingExtraError, ModelLoadError, UnknownNameError, UsageError
+from ...core.contracts.steps import step
 from ..hf.files import CONFIG, Source
 from ..hf.hub import one_line
 from ..shared.torch import DType, choose_device, quiet_loading, require_torch
@@ -94,7 +95,8 @@ def load_pipeline(recipe: Recipe) -> Loaded:
         folder = fetch_files(recipe.source, components(recipe.source.config, left_out(recipe)))
         parts = _load_parts(folder, recipe)
         try:
-            pipeline = cls.from_pretrained(str(folder), **parts, local_files_only=True)  # type: ignore[union-attr]
+            with step(f"load the weights of {name}"):
+                pipeline = cls.from_pretrained(str(folder), **parts, local_files_only=True)  # type: ignore[union-attr]
         # Configurations of components fail in every way that their classes can.
         except Exception as error:
             raise ModelLoadError(

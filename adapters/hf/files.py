@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.steps import hashing
 from .hub import download, download_file, one_line, pin_file
 
 CONFIG = "config.json"
@@ -127,9 +128,10 @@ def model_files(
 
 def digest_files(files: Iterable[Path]) -> str:
     """Hash names and contents: `sha256:` and 64 hex digits."""
-    whole = hashlib.sha256()
-    for path in sorted(files, key=lambda path: path.name):
-        whole.update(f"{path.name}\0{_digest_file(path)}\n".encode())
+    whole, paths = hashlib.sha256(), sorted(files, key=lambda path: path.name)
+    with hashing(paths):
+        for path in paths:
+            whole.update(f"{path.name}\0{_digest_file(path)}\n".encode())
     return f"sha256:{whole.hexdigest()}"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.steps import step
 
 LONGEST = 300
 """Characters of another library's message."""
@@ -23,7 +24,7 @@ def download(name: str, commit: str, wanted: Iterable[str], unwanted: Iterable[s
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        with no_bars():
+        with no_bars(), step(f"fetch the files of {name}"):
             folder = huggingface_hub.snapshot_download(
                 name, revision=commit, allow_patterns=list(wanted), ignore_patterns=list(unwanted)
             )

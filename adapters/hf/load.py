@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.steps import step
 from .files import Source
 from .hub import one_line
 from .loading import Loading, load_arguments, package_errors, settle
 
-LOG = logging.getLogger(__name__)
 _NAMES = {
     "WithLMHeadModel": "a masked language model; it needs the adapter hf-masked",
     "ForMaskedLM": "a masked language model; it needs the adapter hf-masked",
@@ -110,10 +109,9 @@ def load_weights(folder: Path, source: Source, loading: Loading, device: str, lo
     import torch
     import transformers
 
-    LOG.info("loading the weights of %s from %s as %s", source.name, folder, loading.dtype)
     arguments = load_arguments(loading, device)
     try:
-        with package_errors(f"loading {source.name!r}"):
+        with package_errors(f"loading {source.name!r}"), step(f"load the weights of {source.name} as {loading.dtype}"):
             model, info = getattr(transformers, loader).from_pretrained(
                 str(folder),
                 **{dtype_name(): getattr(torch, loading.dtype)},

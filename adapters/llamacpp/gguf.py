@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from ...core.contracts.errors import ModelLoadError
+from ...core.contracts.steps import hashing
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -129,9 +130,10 @@ def _shards(path: Path, metadata: dict[str, Any]) -> list[Path]:
 
 def _digest(files: list[Path]) -> str:
     digests = []
-    for path in files:
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    with hashing(files):
+        for path in files:
+            with path.open("rb") as file:
+                digests.append(hashlib.file_digest(file, "sha256").hexdigest())
     if len(digests) == 1:
         return f"sha256:{digests[0]}"
     return f"sha256:{hashlib.sha256(' '.join(digests).encode()).hexdigest()}"

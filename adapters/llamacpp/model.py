@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ...core.contracts.errors import ModelLoadError, PermanentError
 from ...core.contracts.processors import usable_cores
+from ...core.contracts.steps import step
 from .gguf import GGUF
 from .sampling import Row, log_softmax
 
@@ -187,7 +188,8 @@ class Engine:
         params = self.lib.llama_model_default_params()
         params.n_gpu_layers = setup.n_gpu_layers if setup.n_gpu_layers >= 0 else 0x7FFFFFFF
         self._said.clear()
-        model = self.lib.llama_model_load_from_file(os.fsencode(source.path), params)
+        with step(f"load the weights of {source.name}"):
+            model = self.lib.llama_model_load_from_file(os.fsencode(source.path), params)
         if model is None:
             raise ModelLoadError(f"llama.cpp cannot load {str(source.path)!r}: {self._why()}.", code="model.unloadable")
         if self.lib.llama_model_has_encoder(model) or not self.lib.llama_model_has_decoder(model):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError, TransientError
+from ...core.contracts.steps import step
 from ..hf.hub import one_line
 from ..shared.torch import Stopped, is_out_of_memory
 
@@ -52,7 +53,8 @@ class Engine:
             raise ModelLoadError(f"this vLLM has no {NEEDED}: pip install -U 'vllm>=0.33'.", code="model.library")
         self._params = vllm.SamplingParams
         try:
-            self._llm: Any = vllm.LLM(model=str(folder), **arguments)
+            with step(f"start vLLM with {folder.name}"):
+                self._llm: Any = vllm.LLM(model=str(folder), **arguments)
         # vLLM passes on what torch, Transformers and its own processes raise.
         except Exception as error:
             raise _load_error(error, invariant=invariant) from error

@@ -29,6 +29,8 @@ class Shown:
 
     every: ClassVar[float] = float("inf")
     """Seconds between two refreshes."""
+    speaks: ClassVar[bool] = False
+    """Whether it writes sentences for people, among which others may stand."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.run: str | None = None
@@ -91,7 +93,7 @@ class _Bars(Bars):
 class BarProgress(Shown):
     """A bar per stage."""
 
-    every = 0.1
+    every, speaks = 0.1, True
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
@@ -130,7 +132,7 @@ class BarProgress(Shown):
 class LineProgress(Shown):
     """A line every few seconds, and one at the end of a stage."""
 
-    every = 5.0
+    every, speaks = 5.0, True
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.contracts.errors import ModelLoadError
+from ....core.contracts.steps import step
 from ...shared.torch import choose_device, quiet_loading
 from ..classifier.passes import Passes, Row
 from ..hub import one_line
@@ -121,7 +122,7 @@ def _load(folder: Path, source: EncoderSource, loading: Loading, device: str) ->
     try:
         from sentence_transformers import SentenceTransformer
 
-        with package_errors(f"loading {source.name!r}"):
+        with package_errors(f"loading {source.name!r}"), step(f"load the weights of {source.name}"):
             model = SentenceTransformer(
                 str(folder),
                 device="cpu",
