@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import msgspec
 
 from ...core.contracts import Options, harmless
-from ...core.contracts.abilities import IMAGES, Abilities
+from ...core.contracts.abilities import CHAT, IMAGES, NO_TEMPLATE, Abilities
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.model_files import ModelFiles, Recognised
@@ -106,6 +106,7 @@ class LlamaCpp(ThreadedAdapter):
             pinned=True,
             settings=_settings(options, self._source, self._format),
         )
+        self.lacks = {CHAT: NO_TEMPLATE} if self._format == PLAIN else {}
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
         self._start("llamacpp")
         self._answers: Answers | None = None

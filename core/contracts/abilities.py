@@ -20,6 +20,10 @@ OPERATIONS: dict[type[Request], str] = {
 """Kinds of request with the name of the operation that answers them: the name of the adapter's method, too."""
 IMAGES = "images"
 """Key of `Abilities.reasons` for a model that reads text only."""
+CHAT = "chat"
+"""Key of `Abilities.reasons` for a base model: it continues texts, and was not trained to answer messages."""
+NO_TEMPLATE = "It is asked without a chat template, so it continues the text of a question and may not answer it."
+"""The reason of `CHAT`."""
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +54,16 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the operations, as in `OPERATIONS`."""
     images: bool = True
     """Whether messages may have images."""
+    chat: bool = True
+    """Whether messages reach it in a chat template; False: their texts are joined, and it continues them."""
     fields: frozenset[str] = frozenset()
     """Settings of `Generate` that it honours: top_k, min_p, json_schema, choices. All others are refused."""
     reasons: Mapping[str, str] = {}
-    """Why it cannot do something, in a sentence that says how to change that: by operation, field, or `images`."""
+    """Why it cannot do something, in a sentence that says how to change that: by operation, field, `images` or
+    `chat`."""
 
     def without(self, reasons: Mapping[str, str]) -> Abilities:
-        """Return these abilities less some operations, fields, or `images`.
+        """Return these abilities less some operations, fields, `images` or `chat`.
 
         Args:
             reasons: why each of them is missing, in a sentence that says how to change that.
@@ -65,6 +72,7 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
             self,
             operations=self.operations - reasons.keys(),
             images=self.images and IMAGES not in reasons,
+            chat=self.chat and CHAT not in reasons,
             fields=self.fields - reasons.keys(),
             reasons={**self.reasons, **reasons},
         )

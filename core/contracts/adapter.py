@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
@@ -205,6 +205,8 @@ class ModelAdapter(ABC):
     """The provider's batch interface; None: it has none, and every request is a call of its own."""
     services: Services = Services()
     """Services of a run, set before the first request."""
+    lacks: Mapping[str, str] = {}
+    """What this model cannot do by its files, once they are opened: reasons as in `Abilities.without`."""
     __options: Any = None
 
     def __new__(cls, options: Any = None, *args: Any, **named: Any) -> Self:
@@ -267,7 +269,7 @@ class ModelAdapter(ABC):
 
     @cached_property
     def _abilities(self) -> Abilities:
-        return self.abilities(self.__options)
+        return self.abilities(self.__options).without(self.lacks)
 
     async def _perform(self, operation: str, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
         perform: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]
@@ -276,7 +278,7 @@ class ModelAdapter(ABC):
 
 
 def abilities_of(adapter: ModelAdapter) -> Abilities:
-    """Return what an instance can do: the abilities of its class for the options that it was made with."""
+    """Return what an instance can do: the abilities of its class for its options, less what its files lack."""
     return adapter._abilities
 
 

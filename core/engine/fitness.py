@@ -46,6 +46,8 @@ class Remedy(NamedTuple):
     """Tokens that the study's own requests allow by its option `max_tokens`."""
     by_likelihood: str = ""
     """Assignment that has the study ask by likelihood; empty: it cannot, or the model gives none."""
+    base: bool = False
+    """Whether the model has no chat template."""
 
 
 class FitnessGuard:
@@ -97,7 +99,7 @@ class FitnessGuard:
             high=percent(bounds.high, 0),
             shares=f"{shares[:1].upper()}{shares[1:]}",
             examples=f"The first: {shown_answers(self._answers)}.",
-            remedies=remedies(profile, self._remedy.limit, self._remedy.by_likelihood),
+            remedies=remedies(profile, self._remedy.limit, self._remedy.by_likelihood, base=self._remedy.base),
         )
 
 

@@ -100,9 +100,11 @@ class StageRun:
         if options.keep_going or options.accept_unfit or options.mode == "replay" or options.timing:
             return None
         instrument = self._record.instrument
-        likelihood = "likelihood" in abilities_of(self._adapter).operations and self._stage.role == SUBJECT
+        able = abilities_of(self._adapter)
+        likelihood = "likelihood" in able.operations and self._stage.role == SUBJECT
         limit = getattr(instrument.options, "max_tokens", None)
-        return FitnessGuard(self._stage, Remedy(limit, instrument.by_likelihood if likelihood else ""))
+        way = instrument.by_likelihood if likelihood else ""
+        return FitnessGuard(self._stage, Remedy(limit, way, base=not able.chat))
 
     async def ask(self, earlier: Mapping[str, pl.DataFrame], since: float) -> None:
         """Ask the stage and record its trials. `earlier` has the observations of stages before, `since` is the start.

@@ -18,6 +18,8 @@ MISPLACED = (
     'or let the model think (thinking = "on" in its entry).'
 )
 """What to do where a server puts answers into the field for reasoning."""
+BASE = "The model is asked without a chat template: it continues texts, and may not answer questions."
+NO_LIKELIHOOD = "No way of asking in this study is by likelihood."
 KINDS = {
     "misplaced": "stand in the field for reasoning",
     "empty": "have no text",
@@ -46,14 +48,18 @@ def unvaried_words(profile: Profile) -> Iterator[str]:
         yield f"The answers do not vary: {count:,} of {total:,} have the {label} {value!r}."
 
 
-def remedies(profile: Profile, limit: int | None, by_likelihood: str) -> str:
+def remedies(profile: Profile, limit: int | None, by_likelihood: str, *, base: bool = False) -> str:
     """Return what to change so that a model may answer, as sentences.
 
     Args:
         profile: the shares of its answers.
         limit: tokens that the study's own requests allow, where `max_tokens` sets them.
         by_likelihood: assignment that has the study ask by likelihood; empty: it cannot, or does so.
+        base: whether the model has no chat template.
     """
+    if base:
+        way = f"Ask it by likelihood: --set {by_likelihood}, or take" if by_likelihood else f"{NO_LIKELIHOOD} Take"
+        return f"{BASE} {way} a model that follows instructions."
     if (kind := most_of(profile)) == "misplaced":
         return MISPLACED
     if kind == "cut":

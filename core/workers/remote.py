@@ -34,6 +34,7 @@ class Remote(ModelAdapter):
         self._name, self._face, self._supervisor = name, face, supervisor
         self.options = face.options  # type: ignore[misc]  # of the class that it stands for
         self.identity = described.identity
+        self._abilities = described.abilities
         self._services = Services()
         self._take_limits()
 

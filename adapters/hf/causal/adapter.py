@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ....core.contracts import harmless
-from ....core.contracts.abilities import IMAGES, Abilities
+from ....core.contracts.abilities import CHAT, IMAGES, NO_TEMPLATE, Abilities
 from ....core.contracts.errors import ModelError, PermanentError
 from ....core.contracts.records import (
     Generate,
@@ -93,6 +93,7 @@ class HFCausal(HFAdapter[_Engine]):
         self._source = open_source(options, CAUSAL, _MORE)
         self._style = choose_style(options.chat, options.system_prompt, self._source, options.chat_template_kwargs)
         check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
+        self.lacks = {} if self._style.template is not None else {CHAT: NO_TEMPLATE}
         settings = {
             "max_new_tokens": options.max_new_tokens,
             **self._style.settings(),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from prejudge.adapters.llamacpp.adapter import LlamaCpp, LlamaCppOptions
+from prejudge.core.contracts.adapter import abilities_of
 from prejudge.core.contracts.errors import ModelLoadError, PermanentError
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Sampling, Text
 from prejudge.testing import raises_code
@@ -91,3 +93,10 @@ def test_unknown_chat_format_lists_the_known(pair: Pair) -> None:
 def test_file_format_needs_a_template(plain_pair: Pair) -> None:
     with raises_code(ModelLoadError, "model.template"):
         LlamaCpp(LlamaCppOptions(model=str(plain_pair[0]), chat_format="file"))
+
+
+def test_file_without_a_template_is_a_base_model(pair: Pair, plain_pair: Pair) -> None:
+    for (file, _), chat in ((pair, True), (plain_pair, False)):
+        adapter = LlamaCpp(LlamaCppOptions(model=str(file)))
+        assert abilities_of(adapter).chat is chat
+        asyncio.run(adapter.aclose())

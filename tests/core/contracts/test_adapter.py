@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from fakes import FakeModel, FakeOptions, ask
 
-from prejudge.core.contracts.abilities import IMAGES, Abilities, Need, need_of
+from prejudge.core.contracts.abilities import CHAT, IMAGES, NO_TEMPLATE, Abilities, Need, need_of
 from prejudge.core.contracts.adapter import Identity, ModelAdapter, Services, Worker, abilities_of, answer_one
 from prejudge.core.contracts.errors import PermanentError, UnsupportedOperationError
 from prejudge.core.contracts.records import Classification, Classify, Draw, Drawing, Embed, Generation, Sampling
@@ -136,3 +136,17 @@ def test_need_of_a_request_names_its_operation_and_rare_fields():
     assert need_of(Embed(text="a")) == Need(operation="embed")
     wish = ask("a", json_schema='{"type": "object"}', sampling=Sampling(min_p=0.1))
     assert need_of(wish) == Need(operation="generate", fields=frozenset({"json_schema", "min_p"}))
+
+
+def test_model_without_a_chat_template_says_so():
+    class Base(ModelAdapter):
+        identity = Identity(adapter="b", version="1", model="b")
+
+        async def generate(self, request): ...
+
+    model = Base()
+    assert abilities_of(model).chat
+    model = Base()
+    model.lacks = {CHAT: NO_TEMPLATE}
+    able = abilities_of(model)
+    assert not able.chat and able.reasons[CHAT] == NO_TEMPLATE and able.operations == {"generate"}

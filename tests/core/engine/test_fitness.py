@@ -8,6 +8,8 @@ import pytest
 from fakes import CountStage, FakeModel, fake_catalogue, text_of
 
 from prejudge.core.answer import answer_of
+from prejudge.core.catalogue.instrument import Instrument
+from prejudge.core.contracts.abilities import CHAT, NO_TEMPLATE
 from prejudge.core.contracts.errors import UnfitError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.sizes import State
@@ -50,6 +52,25 @@ def test_unfit_model_is_asked_twenty_and_no_more(store):
     assert str(caught.value).count("''") == 3 and "--accept-unfit" in str(caught.value)
     assert end_of(caught.value).exit_code == UNFIT == 5
     assert get_run(store, "latest").state == "interrupted"
+
+
+@pytest.mark.parametrize("way", ["asking=likelihood", ""])
+def test_base_model_is_told_to_be_asked_by_likelihood(store, monkeypatch, way):
+    FakeModel.script = empty
+    monkeypatch.setattr(FakeModel, "lacks", {CHAT: NO_TEMPLATE})
+    monkeypatch.setattr(FakeModel, "likelihood", None, raising=False)
+    monkeypatch.setattr(Instrument, "by_likelihood", way)
+    with raises_code(UnfitError, "run.unfit") as caught:
+        perform(store)
+    assert "without a chat template" in str(caught.value)
+    assert ("--set asking=likelihood" in str(caught.value)) == bool(way)
+
+
+def test_model_with_a_chat_template_is_not_taken_for_a_base_model(store):
+    FakeModel.script = empty
+    with raises_code(UnfitError, "run.unfit") as caught:
+        perform(store)
+    assert "chat template" not in str(caught.value)
 
 
 def test_stopped_run_is_scored_as_unfit(store):

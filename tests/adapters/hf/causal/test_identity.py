@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from prejudge.adapters.hf.causal.adapter import HFCausal, HFCausalOptions
+from prejudge.core.contracts.adapter import abilities_of
 from prejudge.core.contracts.errors import ModelLoadError
 from prejudge.core.contracts.records import Likelihood, Likelihoods
 
@@ -105,7 +106,9 @@ def test_template_of_the_tokenizer_configuration_is_found(named, copied):
 
 
 def test_model_without_template_is_plain(copied):
+    assert abilities_of(build(copied)).chat and not abilities_of(build(copied, chat="plain")).chat
     (copied / "chat_template.jinja").unlink()
+    assert not abilities_of(build(copied)).chat
     assert identity(copied).settings["chat"] == "plain"
     assert "no chat template" in refusal(copied, chat="template")
 
