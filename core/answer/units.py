@@ -14,8 +14,8 @@ import polars as pl
 
 from ..contracts import PROMPT_KEY
 from ..contracts.estimates import Estimate
+from ..contracts.sizes import FEWEST_UNITS
 from ..contracts.words import counted
-from ..fitness import FEWEST_UNITS
 from ..scoring.score import Scores
 
 UNIT, SIDE = "_unit", "_side"

@@ -24,6 +24,7 @@ from ..contracts.errors import UsageError
 from ..contracts.options import short
 from ..contracts.probe import count_trials
 from ..contracts.records import Scalar
+from ..contracts.sizes import FEWEST_UNITS
 from ..contracts.words import counted
 from ..design import Design, DesignedStage, Rows
 
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from .registry import Limits
     from .study import Catalogue, Study
 
-QUICK_TRIALS, QUICK_EACH = 400, 2
-"""With `--quick`: about as many trials of the first stage, and at least as many units of each cell."""
+QUICK_TRIALS, QUICK_MOST = 400, 1000
+"""With `--quick`: about as many trials of the first stage; where that leaves a cell fewer than `FEWEST_UNITS` units, so
+many as it needs, up to the second number."""
+LEAST = 2
+"""Units of each cell with `--quick`, whatever they cost."""
 NAMES = ("limit", "quick")
 """Assignments that every study takes, unless its probe has an option of that name."""
 
@@ -137,7 +141,7 @@ def _by_option(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) 
         raise _too_small(limit, least, first.counting.unit)
     # Every cell has at most so many, so that there are never more than were asked for.
     trials = max(1, least * first.counting.trials)
-    value = max(QUICK_EACH, QUICK_TRIALS // trials) if limit.asked is None else limit.asked // max(1, least)
+    value = _quick_each(trials) if limit.asked is None else limit.asked // max(1, least)
     found, units = made(value)
     if units >= of:
         return whole
@@ -262,7 +266,7 @@ def draw_units(trials: Iterable[Trial], limit: Limit, noun: str = "unit") -> Dra
         total += 1
     sizes = tuple(len(cell.units) for cell in cells.values())
     if limit.asked is None:
-        each = _quick_each(total, sizes)
+        each = _quick_each(total / max(1, sum(sizes)) * len(sizes))
     else:
         each = _each(sizes, limit.asked)
     if not each and sizes:
@@ -286,24 +290,24 @@ def draw_rows(design: Design, limit: Limit, noun: str = "unit") -> Drawn:
     if limit.asked is not None and limit.asked < len(sizes):
         raise _too_small(limit, len(sizes), noun)
     if limit.asked is None:
-        rows = design.sample(per_cell=_quick_each(design.size, sizes))
+        rows = design.sample(per_cell=_quick_each(design.size / max(1, sum(sizes)) * len(sizes)))
     else:
         rows = design.sample(units=limit.asked)
     drawn = Counter(cell_of[place] for place in np.intersect1d(first, rows).tolist())
     return Drawn(rows, max(drawn.values(), default=0), drawn.total(), len(first), sizes)
 
 
-def _quick_each(total: int, sizes: Sequence[int]) -> int:
-    """Return how many units of each cell `--quick` asks, of so many trials and units of each cell in all."""
-    per_unit = total / max(1, sum(sizes))
-    return max(QUICK_EACH, int(QUICK_TRIALS / max(1.0, per_unit * len(sizes))))
+def _quick_each(trials: float) -> int:
+    """Return how many units of each cell `--quick` asks, where one unit of each is so many trials."""
+    trials = max(1.0, trials)
+    return max(LEAST, int(QUICK_TRIALS / trials), min(FEWEST_UNITS, int(QUICK_MOST / trials)))
 
 
 class _Cell:
     """The units of a cell; of those that may be drawn also the trials, so that memory does not grow with the study."""
 
     def __init__(self, most: int) -> None:
-        self.most = max(most, QUICK_EACH)
+        self.most = max(most, FEWEST_UNITS)
         self.units: set[bytes] = set()
         self.near: dict[bytes, list[tuple[int, Trial]]] = {}
         self.farthest: bytes | None = None

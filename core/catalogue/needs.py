@@ -118,6 +118,8 @@ class Fit(NamedTuple):
     """None: it cannot be told, such as of a study that needs a file."""
     how: str
     """The options with which it can, or the reason why it cannot."""
+    assignment: str = ""
+    """The option that must be set so that it can; empty: it can by default."""
 
 
 def fit_of(catalogue: Catalogue, name: str, model: str) -> Fit:
@@ -129,7 +131,7 @@ def fit_of(catalogue: Catalogue, name: str, model: str) -> Fit:
     except UnsupportedOperationError as error:
         options = error.fields.get("options")
         if isinstance(options, list) and options:
-            return Fit(True, " or ".join(options))
+            return Fit(True, " or ".join(options), options[0].removeprefix("--set "))
         return Fit(False, f"{NEEDS}{error.fields.get('needs')}")
     except PrejudgeError as error:
         return Fit(None, str(error))

@@ -171,6 +171,11 @@ def _show(stage: StagePlan) -> None:
         group = ", ".join(map(str, cell.group.values()))
         console.print(f"{group}: {cell.units:,} {stage.unit}s, {_count(cell.published)} in the paper")
     console.print(_spending(stage))
+    if stage.first:
+        console.print(
+            f"Of these, up to {stage.first} are asked first. If they show that the model cannot do the task, the run "
+            "stops with exit code 5."
+        )
     if stage.canary:
         console.print(f"{stage.canary} further draws come first: they show whether the endpoint samples.")
     if stage.batch_cost is not None:

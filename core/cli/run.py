@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 import click
 import msgspec
 
+from ..catalogue.small_parts import small_words
 from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..catalogue.variants import read_varied
 from ..compare import CompareOptions, compare_scores, score_all, write_comparison
@@ -58,6 +59,7 @@ from .shared import (
     vary_option,
     workers_options,
 )
+from .steps import slow_steps
 
 
 @click.command()
@@ -119,12 +121,14 @@ def run(
         studies = varied_studies(catalogue, study, roles, read_varied(varied), values)
         return perform_all(catalogue, studies, options, where, rules)
     chosen = catalogue.study(study, roles, values)
-    _say_notes(chosen, where)
+    _say_notes(catalogue, chosen, where)
     return perform(catalogue, chosen, options, where, rules=rules)[0]
 
 
-def _say_notes(study: Study, where: Mapping[str, Any]) -> None:
-    for note in study.notes if not where["quiet"] else ():
+def _say_notes(catalogue: Catalogue, study: Study, where: Mapping[str, Any]) -> None:
+    if where["quiet"]:
+        return
+    for note in filter(None, [*study.notes, small_words(catalogue, study)]):
         echo(f"Note: {note}", err=True)
 
 
@@ -152,7 +156,7 @@ def perform_all(
     for number, study in enumerate(studies, 1):
         if not where["quiet"]:
             echo(f"Variant {number} of {len(studies)}: {study.roles[SUBJECT]}", err=True)
-        _say_notes(study, where)
+        _say_notes(catalogue, study, where)
         try:
             code, name = perform(catalogue, study, options, where, shared.budget(), rules)
         except BudgetError as spent:
@@ -333,7 +337,7 @@ def ask(
     with Store(where["store"], later=True) as store:
         progress = make_progress(where.get("progress", "auto"), quiet=where["quiet"])
         try:
-            with ended_gently():
+            with ended_gently(), slow_steps(shown=progress.speaks):
                 return 0, asyncio.run(execute(catalogue, study, store, options, progress, budget))
         except KeyboardInterrupt:
             batches = "What is with the provider in batches goes on there. " if options.batch is not None else ""

@@ -15,6 +15,8 @@ from .words import MARGIN, defined
 
 SURE = "This does not show that there is none."
 """What stands beside every verdict that nothing was shown."""
+FEWEST_UNITS = 8
+"""Units of a compared group, twin pairs or else distinct prompts, below which no number of it stands first."""
 POINTS, SHARE = "percentage points", "share"
 SMALL_BY_UNIT = {POINTS: 5.0, "%": 5.0, SHARE: 0.05}
 """Distance from neutral that counts as small where neither the study nor its metric says one: a convention."""

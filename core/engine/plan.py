@@ -12,6 +12,7 @@ from ..catalogue.instrument import Instrument
 from ..catalogue.needs import ensure_asked, ensure_suitable
 from ..catalogue.prices import Prices
 from ..catalogue.registry import Published
+from ..catalogue.small_parts import small_words
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Stage, Trial
 from ..contracts.adapter import Identity, ModelAdapter
@@ -19,10 +20,12 @@ from ..contracts.canonical import encode, identity_digest, request_key
 from ..contracts.errors import PrejudgeError
 from ..contracts.probe import example_trials
 from ..contracts.records import AnyRequest, Generate, Scalar
+from ..fitness import FIRST
 from ..store import Store
 from ..store.bulk import batched, table_of
 from ..store.patience import enduring
 from ..store.tables import Exchange, Model
+from .fitness import asks_first
 from .integrity.canary import QUESTIONS, requests_of, samples
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
 
@@ -63,6 +66,9 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: float = 0.0
     canary: int = 0
     """Further requests of a run on an endpoint: draws that show whether it samples. Their tokens and cost are above."""
+    first: int = 0
+    """Trials, at most, that a run asks before the others, to see whether the model can do the task; they are among
+    `trials`."""
     basis: str = ""
     """Source of the token estimate."""
     cost: float | None = None
@@ -154,10 +160,11 @@ def _plan_stage(catalogue: Catalogue, study: Study, instrument: Instrument, stor
         input_tokens=tally.tokens.input,
         output_tokens=tally.tokens.output,
         canary=canary,
+        first=min(FIRST, tally.trials) if asks_first(stage) else 0,
         basis=rates.describe(),
         cost=tally.cost if prices.known else None,
         batch_cost=tally.cost * prices.batch if prices.known and prices.batch is not None else None,
-        notes=(*study.notes, *stage.notes()),
+        notes=(*study.notes, *filter(None, [small_words(catalogue, study)]), *stage.notes()),
     )
 
 

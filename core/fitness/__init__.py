@@ -9,7 +9,6 @@ from __future__ import annotations
 from .answers import FitAnswer, is_cut, is_echo, look_at, mass_of
 from .profile import (
     FEW_VALUES,
-    FEWEST_UNITS,
     Profile,
     StageFitness,
     difference_in_refusals,
@@ -22,7 +21,6 @@ from .words import MISPLACED, remedies, unfit_words, unvaried_words
 
 __all__ = [
     "ENOUGH",
-    "FEWEST_UNITS",
     "FEW_VALUES",
     "FIRST",
     "LEVEL",

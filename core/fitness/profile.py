@@ -14,8 +14,6 @@ from ..statistics.intervals import stats
 from .answers import FitAnswer
 from .watch import ENOUGH
 
-FEWEST_UNITS = 8
-"""Units of a compared group, twin pairs or else distinct prompts, below which no number of it stands first."""
 SAME, SEEN = 0.95, 20
 """Share of one value, of so many answers, from which on answers are said not to vary."""
 FEW_VALUES = 12

@@ -41,3 +41,10 @@ def test_counts_of_a_paper_stand_beside_those_of_the_plan_where_it_prints_them(c
     lines = capsys.readouterr().out.splitlines()
     noun, verb = (next(line for line in lines if word in line) for word in ("noun", "verb"))
     assert "144" in noun and "105,560" in noun and "72" in verb and "—" in verb
+
+
+@pytest.mark.parametrize(("first", "said"), [(50, True), (0, False)])
+def test_first_trials_are_said_to_be_among_the_others(capsys, first, said):
+    stage = StagePlan(stage="s", role="r", model="m", unit="p", trials=90, units=90, cached=0, cells=(), first=first)
+    _show(stage)
+    assert ("Of these, up to 50 are asked first" in " ".join(capsys.readouterr().out.split())) == said

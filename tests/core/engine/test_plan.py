@@ -146,3 +146,14 @@ def test_a_run_that_asked_nothing_is_not_to_be_finished(catalogue, store, monkey
     perform(catalogue, store, n=0)
     with raises_code(DataError, "study.empty", "prejudge plan count"):
         score(catalogue, store, list_runs(store)[0].name)
+
+
+@pytest.mark.parametrize(("n", "first"), [(7, 7), (400, 50)])
+def test_first_trials_are_counted_among_the_trials(catalogue, n, first):
+    (stage,) = plan(catalogue, study(catalogue, n=n))
+    assert (stage.first, stage.trials) == (first, n)
+
+
+def test_study_by_likelihood_has_no_first_trials():
+    built_in = Catalogue.load()
+    assert plan(built_in, built_in.study("bistereo-tuples", {}, {}))[0].first == 0
