@@ -17,8 +17,11 @@ from ..contracts.abilities import OPERATIONS
 from ..contracts.adapter import ModelAdapter, Services
 from ..contracts.errors import UnsupportedOperationError, UsageError
 from ..contracts.records import Request
+from ..contracts.steps import step
 from ..doctor.installation import Fact, look_around
 from ..doctor.model import Check, examine
+from ..doctor.pace import Timed
+from ..doctor.studies import StudyRow, study_rows
 from ..doctor.study import examine_study
 from ..store import Store
 from .completing import complete_model, complete_study
@@ -31,10 +34,15 @@ from .shared import (
     set_option,
     store_option,
 )
+from .steps import shown_steps
 from .terminal import terminal
 
 BY_NAME = {name: operation for operation, name in OPERATIONS.items()}
 MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
+TIMES = (
+    "Times are those of the checks, longer requests in proportion to their tokens, answers as long as they may be. To "
+    "measure: prejudge plan STUDY --time MODEL."
+)
 
 
 @click.command()
@@ -54,6 +62,8 @@ MARKS = {"pass": "pass", "fail": "FAIL", "skip": "-"}
 @registry_option
 def doctor(model: str | None, study: str | None, registry: str | None, **given: Any) -> int:
     """Ask MODEL a few questions with known answers, to check it before a run. Exit code 1 if a check fails.
+
+    A last table says which studies the model can answer, with which settings, and in about what time.
 
     With --study, ask what that study needs, and only that: its operations, a few of its own questions, its longest
     prompt, and draws with its settings. --model [ROLE=]NAME names the models of other roles.
@@ -76,10 +86,23 @@ def doctor(model: str | None, study: str | None, registry: str | None, **given: 
                 "--operation needs a model: prejudge doctor MODEL --operation NAME", code="options.conflict"
             )
         return _show_installation(look_around(Catalogue.load(registry).plugins, given["store"]))
-    catalogue = Catalogue.load(registry)
-    model = catalogue.named(model)
-    checks = asyncio.run(_examine(catalogue.adapter(model), [BY_NAME[name] for name in operations]))
-    return _show(f"doctor: {model}", checks)
+    with shown_steps():
+        return _check_model(Catalogue.load(registry), model, [BY_NAME[name] for name in operations])
+
+
+def _check_model(catalogue: Catalogue, name: str, operations: list[type[Request]]) -> int:
+    model = catalogue.named(name)
+    with step(f"read the files of {model}"):
+        adapter = catalogue.adapter(model)
+    timed, checks = asyncio.run(_examine(adapter, operations))
+    rows = []
+    if not operations:
+        with step("look which studies it can answer"):
+            rows = list(study_rows(catalogue, model, timed, checks))
+    code = _show(f"doctor: {model}", checks)
+    if rows:
+        terminal().print(_table_of(model, rows))
+    return code
 
 
 def _check_study(catalogue: Catalogue, name: str, models: tuple[str, ...], given: Mapping[str, Any]) -> int:
@@ -90,9 +113,10 @@ def _check_study(catalogue: Catalogue, name: str, models: tuple[str, ...], given
         ensure_suitable(catalogue, study, instrument, planned=True)
     except UnsupportedOperationError as error:
         return _show(f"doctor: {study.name}", [Check("it can answer the study", "fail", str(error))])
-    adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
-    instrument.place(adapters)
-    checks = asyncio.run(_bound(list(adapters.values()), lambda: examine_study(instrument, adapters)))
+    with shown_steps():
+        adapters = {role: catalogue.adapter(model) for role, model in study.roles.items()}
+        instrument.place(adapters)
+        checks = asyncio.run(_bound(list(adapters.values()), lambda: examine_study(instrument, adapters)))
     return _show(f"doctor: {study.name}", checks)
 
 
@@ -121,8 +145,25 @@ def _show_installation(facts: list[Fact]) -> int:
     return 1 if any(fact.wrong for fact in facts) else 0
 
 
-async def _examine(adapter: ModelAdapter, operations: list[type[Request]]) -> list[Check]:
-    return await _bound([adapter], lambda: examine(adapter, operations))
+def _table_of(model: str, rows: Sequence[StudyRow]) -> Table:
+    """Return which studies the model can answer."""
+    table = Table(title=f"What {model} can answer", title_justify="left", caption=TIMES, caption_justify="left")
+    for name in ("study", "can answer", "how, or why not", "with its defaults"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+async def _examine(adapter: ModelAdapter, operations: list[type[Request]]) -> tuple[Timed, list[Check]]:
+    timed: list[Timed] = []
+
+    async def work() -> list[Check]:
+        timed.append(Timed(adapter))  # after it is bound to a store for images
+        return await examine(timed[0], operations)
+
+    checks = await _bound([adapter], work)
+    return timed[0], checks
 
 
 async def _bound(adapters: Sequence[ModelAdapter], work: Callable[[], Awaitable[list[Check]]]) -> list[Check]:

@@ -18,7 +18,7 @@ from ..engine.integrity.canary import ask_canary, samples
 from ..engine.integrity.replies import Inspector
 from ..engine.reading import read_answer
 from ..engine.tokens import weigh
-from .model import PROBES, Check, Verdict, checked
+from .model import PROBES, SEES, Check, Verdict, checked
 
 LOOKED_AT = 100_000
 """Trials that are searched for what the study needs."""
@@ -82,8 +82,10 @@ async def _stage(stage: Stage, adapter: ModelAdapter, first: bool) -> list[Check
     general = PROBES[stage.operation]
     chosen = {n: p for n, p in general.items() if stage.operation is not Generate or n in _ENOUGH}
     if questions is not None and questions.images and stage.operation is Generate:
-        chosen["the model uses an image"] = general["the model uses an image"]
+        chosen[SEES] = general[SEES]
     found += [await checked(name, probe, adapter) for name, probe in chosen.items()]
+    # A study about images needs a model that sees them.
+    found = [Check(c.name, "fail", c.detail) if c.name == SEES and c.verdict == "skip" else c for c in found]
     if questions is None:
         return [*found, Check("its questions", "skip", "they depend on the answers of the stage before")]
     _keep_images(stage, adapter, [*questions.some, questions.longest])

@@ -23,7 +23,7 @@ from prejudge.core.contracts.records import (
     Likelihoods,
     TokenScores,
 )
-from prejudge.core.doctor.model import CONTINUED, LIKELY, examine, square
+from prejudge.core.doctor.model import BLIND, CONTINUED, LIKELY, examine, square
 from prejudge.testing import raises_code
 
 GOOD = {sentence for sentence, _ in LIKELY} | {likely for _, likely, _ in CONTINUED}
@@ -173,11 +173,11 @@ def test_named_operations_alone_are_tried():
     assert [check.name for check in asyncio.run(examine(Sound(), [Embed]))] == ["embed: a paraphrase is nearer"]
 
 
-def test_endpoint_that_reads_the_bytes_of_an_image_as_text_fails():
+def test_endpoint_that_reads_the_bytes_of_an_image_as_text_is_no_failure_and_said_to_be_blind():
     (row,) = [
         check for check in asyncio.run(examine(kept(Remote()))) if check.name == "generate: the model uses an image"
     ]
-    assert row.verdict == "fail" and "two files of one red square" in row.detail
+    assert row.verdict == "skip" and row.detail.startswith(BLIND) and "two files of one red square" in row.detail
 
 
 def test_endpoint_that_sees_the_pixels_passes():
@@ -202,6 +202,40 @@ def test_model_that_cannot_be_loaded_is_one_error():
 
 def test_model_that_reads_no_images_is_no_failure():
     assert verdicts(broken("generate", PermanentError("text only")))["generate: the model uses an image"] == "skip"
+
+
+def on_images(answer):
+    """Return an endpoint that answers texts, and does something else about images."""
+
+    async def respond(self, request):
+        if any(isinstance(part, Image) for part in request.messages[-1].parts):
+            if isinstance(answer, Exception):
+                raise answer
+            return Generation(text=answer)
+        return Generation(text=f"red {request.sampling.seed}")
+
+    return kept(type("Partial", (Remote,), {"generate": respond})())
+
+
+@pytest.mark.parametrize("answer", ["I cannot see.", TransientError("500"), PermanentError("400")])
+def test_text_model_behind_an_endpoint_does_not_fail_for_images(answer):
+    checks = asyncio.run(examine(on_images(answer)))
+    (row,) = [check for check in checks if check.name == "generate: the model uses an image"]
+    assert row.verdict == "skip" and row.detail.startswith(BLIND)
+    assert not [check for check in checks if check.verdict == "fail"]
+
+
+def test_model_that_declares_no_images_is_not_asked_about_any():
+    class Blind(Sound):
+        @classmethod
+        def abilities(cls, options) -> Abilities:
+            return super().abilities(options).without({"images": "It reads text only."})
+
+        async def generate(self, request):
+            assert not any(isinstance(part, Image) for part in request.messages[-1].parts)
+            return await super().generate(request)
+
+    assert verdicts(Blind())["generate: the model uses an image"] == "skip"
 
 
 def kept(adapter):

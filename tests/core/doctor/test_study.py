@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 
 import msgspec
 import pytest
@@ -11,11 +12,12 @@ from click.testing import CliRunner
 from prejudge.core.catalogue.instrument import Instrument
 from prejudge.core.cli.doctor import doctor
 from prejudge.core.contracts import Options, Probe, Stage, StageRules, Trial, Unreadable
-from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint
+from prejudge.core.contracts.adapter import Identity, ModelAdapter, RemoteEndpoint, Services
 from prejudge.core.contracts.errors import DataError, PermanentError
 from prejudge.core.contracts.records import (
     Generate,
     Generation,
+    Image,
     Likelihood,
     Likelihoods,
     Message,
@@ -222,3 +224,13 @@ def test_empty_study_is_an_error():
 def test_command_refuses_what_does_not_belong_together(wrong):
     result = CliRunner().invoke(doctor, wrong.split())
     assert getattr(result.exception, "code", "") == "options.conflict"
+
+
+def test_study_about_images_fails_on_an_endpoint_that_drops_them():
+    model = Model()
+    model.text = lambda request: "yes"
+    model.services = Services(keep=lambda data, kind: hashlib.sha256(data).hexdigest())
+    about = [Generate(messages=(Message("user", (Image("ab"), Text(f"q {n}"))),)) for n in range(3)]
+    stage = Asking(*about)
+    found = {c.name.partition(": ")[2]: c for c in asyncio.run(examine_study(instrument(stage), {"subject": model}))}
+    assert found["the model uses an image"].verdict == "fail"
