@@ -8,9 +8,7 @@ import pytest
 
 import prejudge
 from prejudge.core.catalogue.study import Catalogue
-from prejudge.core.contracts.canonical import decode_request
 from prejudge.core.contracts.errors import DataError
-from prejudge.core.store import Store
 from prejudge.core.tables.documents import read_documents
 from prejudge.testing import raises_code
 from tests.command import call
@@ -58,10 +56,11 @@ def test_epochs_are_samples_and_errors_have_failed(tmp_path, trials):
     assert rows.height == 1 + 2 * (len(trials) - 1)
     assert rows.filter(status="failed").height == 1 and rows.filter(status="ok").height == len(samples)
     assert "TimeoutError()" in rows.filter(status="failed")["reason"][0]
-    with Store(str(tmp_path / "prejudge.db"), writable=False) as store:
-        request = decode_request(store.request(rows.filter(status="ok")["key"][0]))
-    assert [message.role for message in request.messages] == ["system", "user"]
-    assert request.messages[1].parts[0].text.startswith("Which one?")
+    key = rows.filter(status="ok")["key"][0]
+    settings = prejudge.Settings(store=str(tmp_path / "prejudge.db"))
+    parts = prejudge.exchanges(folder.name, [key], settings)[key]
+    assert [label for label, _ in parts] == ["system", "user", "answer"]
+    assert parts[1][1].startswith("Which one?")
 
 
 def test_one_epoch_twice_is_a_duplicate_that_is_named(tmp_path, trials):
