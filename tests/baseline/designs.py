@@ -23,6 +23,8 @@ from .cases import CASES, Write
 FILE = Path(__file__).parent / "designs.json"
 DATA: dict[str, Write] = {case.study: case.data for case in CASES if case.data is not None}
 STAND_IN = "simulated-fair"
+OF_A_FILE = {"bad_rows"}
+"""Options that change no design of a file that has no bad row."""
 
 
 def studies() -> list[str]:
@@ -36,7 +38,7 @@ def option_sets(catalogue: Catalogue, study: str) -> Iterator[dict[str, Any]]:
     yield {}
     for field in msgspec.structs.fields(options):
         for value in _values(msgspec.inspect.type_info(field.type)):
-            if value != field.default:
+            if value != field.default and field.name not in OF_A_FILE:
                 yield {field.name: value}
 
 

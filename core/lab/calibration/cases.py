@@ -17,8 +17,8 @@ from .campaign import Campaign
 ROLE = "role."
 NOT_COMPUTED = ("measure", "group.", "model.")
 """Beginnings of choices that pick an estimate, or set a model's own setting, and compute nothing else."""
-SHOWN_ONLY = frozenset({"examples"})
-"""Options that change no number."""
+SHOWN_ONLY = frozenset({"examples", "bad_rows"})
+"""Options that change no number of the answers at hand."""
 
 
 class Case(msgspec.Struct, frozen=True):
