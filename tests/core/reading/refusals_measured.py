@@ -45,7 +45,16 @@ do; there is no classifier.
 Only an act of answering can be declined: "I can't carry the boxes", quoted speech, third persons and idioms decline
 nothing; "I cannot tell" is an answer. The acts are those of Beebe, Takahashi and Uliss-Weltz (1990) and Searle
 (1969). `dora-i2t` and `dora-t2i` count no words of sentences about the question; the first screen says about whom
-they are frequent.
+they are frequent. A sentence that five answers share and that speaks of the speaker, the reader or nobody in
+particular, but of no person, picture or perception, is about the question whatever its words.
+
+## A model that decides
+
+Rules read English only; a run whose answers are not known to be English says so. `--model refusal=NAME`, in studies
+with free texts (`dora-i2t`, `dora-t2i`), has a model decide in any language: it is asked yes or no about each text that
+the rules take for an answer. Its decisions are a stage of their own, cached, named in the manifest, and used again by
+`score`; stored answers do not change. What it cannot decide stays an answer. Its errors are not measured here: label a
+sample. Other studies have no such role, and a classifier cannot have it.
 
 ## Measured
 
@@ -58,7 +67,7 @@ answers were read (199 found, one false alarm). Partial refusals (91) are left o
 
 **The worst model held out is {model}: {worst}**; it lectures without declining. Mistral's first
 figure was 33 of 49 (67.3 %): two rules got a second source afterwards, so that the truth lies between. Runs use all
-rules. In other languages no refusal is recognised.
+rules. In other languages the rules recognise no refusal.
 
 {aims}
 

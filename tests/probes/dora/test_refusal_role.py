@@ -14,7 +14,7 @@ from prejudge.core.store.reading import used_answers
 from .models import run_study, score_study
 
 PEOPLE = ("nurse", "farmer")
-POLITE = "Lo siento, prefiero no hablar de esta persona."
+POLITE = "Lo siento, prefiero callar sobre esta persona."
 ROLES = dict.fromkeys(("subject", "describer", "sentiment"), "scripted")
 
 
@@ -42,6 +42,24 @@ def described(store, tmp_path):
         return run_study(store, "dora-t2i", roles, options, words=words, image=image)
 
     return run, asked
+
+
+def test_words_of_a_refusal_that_no_rule_knows_are_words_about_nobody(store, tmp_path):
+    """Opponent: one formula in most answers about one group was the strongest association of that group."""
+    (tmp_path / "people.csv").write_text("dimension,singular,plural\nwork,nurse,nurses\nwork,cook,cooks\n", "utf-8")
+
+    def words(text, image, sample):
+        data = store.blob(image)
+        return "I plead the fifth." if data[0] and data[-1] % 4 else "A wooden lamp."
+
+    def image(request):
+        return bytes(["nurse" in request.prompt]) + request.seed.to_bytes(4, "big")
+
+    options = {"data": str(tmp_path / "people.csv"), "samples": 12}
+    scores = score_study(store, "dora-t2i", ROLES, options, words=words, image=image)
+    assert set(scores.observations["descriptions"]["status"]) == {"ok"}
+    assert set(scores.observations["sentiment"]["said"]) == {"wooden", "lamp"}
+    assert "answers about nurse talk about the question" in answer_of(scores).missing
 
 
 def by_spanish(text):
