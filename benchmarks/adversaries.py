@@ -87,8 +87,8 @@ def page(studies: int, folder: Path) -> str:
         "are the share of studies with a finding, of the question that has the most, with the 95 % interval of Clopper "
         "and Pearson; **bold** is more than chance explains (1 %, among the questions). Designs are those of `prejudge "
         "calibrate`; a study of the default size asks more levels of each facet. Where a question is asked of each "
-        "level of a facet apart, as the gap of each scenario of `attractiveness`, a preference by that facet is no fair "
-        "one.",
+        "level of a facet apart, as the gap of each scenario of `attractiveness`, a preference by that facet is no "
+        "fair one.",
     ]
     absent = []
     for study in STUDIES:
