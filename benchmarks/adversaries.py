@@ -37,7 +37,7 @@ STUDIES = (
 """Those that need no file of the user, the quickest first."""
 SILENT = ("dora-t2t", "dora-t2i", "dora-i2t", "indicasa")
 """Studies whose answers are free words or pictures, in which no preference can be planted by cells."""
-HEAD = ("preferred", "studies", "findings", "answers changed")
+HEAD = ("preferred", "studies", "findings", "most in", "other questions", "answers changed")
 
 
 class Opponents:
@@ -86,7 +86,9 @@ def page(studies: int, folder: Path) -> str:
         "combination, *A times B* by the product of two preferences. A study should convict one in twenty. Findings "
         "are the share of studies with a finding, of the question that has the most, with the 95 % interval of Clopper "
         "and Pearson; **bold** is more than chance explains (1 %, among the questions). Designs are those of `prejudge "
-        "calibrate`; a study of the default size asks more levels of each facet.",
+        "calibrate`; a study of the default size asks more levels of each facet. Where a question is asked of each "
+        "level of a facet apart, as the gap of each scenario of `attractiveness`, a preference by that facet is no "
+        "fair one.",
     ]
     absent = []
     for study in STUDIES:
@@ -123,8 +125,11 @@ def _part(study: str, own: Opponents, studies: int) -> Iterator[str]:
 def _row(group: Group) -> Sequence[str]:
     worst = group.worst_answer or group.worst
     told = "no verdict" if worst is None else worst.told if worst.holds else f"**{worst.told}**"
+    others = [f"`{rate.measure}` {percent(rate.rate or 0.0, 1)}" for rate in group.answers if rate != worst]
     changed = "" if group.changed is None else percent(group.changed, 1)
-    return group.null.partition(MARK)[2] or "nothing", str(group.studies), told, changed
+    where = "" if worst is None else f"`{worst.measure}`"
+    preferred = group.null.partition(MARK)[2] or "nothing"
+    return preferred, str(group.studies), told, where, ", ".join(others), changed
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from prejudge.core.contracts.errors import DataError
 from prejudge.core.design.record import Roles
 from prejudge.core.tables import csv_text
 
-from .reference_tables import WRITTEN, table
+from .reference_tables import WRITTEN, line, table
 
 Row = dict[str, str]
 UNKNOWN = "§"
@@ -147,8 +147,7 @@ def formats_page(plugins: Plugins) -> str:
         names = ", ".join(f"`{name}`" for name in form.studies)
         folder = ": a folder of images with `metadata.csv`" if form.pictures else ""
         lines += ["", f"## {names}: `{form.option}`", "", f"`--set {form.option}={_given(form)}`{folder}.", ""]
-        lines += table(("column", "needed", "takes", "role"), map(tuple, columns(catalogue, form)))
-        lines += ["", "```csv", *csv_text(tuple(form.rows[0]), form.rows).splitlines(), "```"]
+        lines += table(("column", "needed", "takes", "role", "example"), map(tuple, columns(catalogue, form)))
     return "\n".join(lines) + "\n"
 
 
@@ -163,6 +162,7 @@ class Column(NamedTuple):
     needed: str
     takes: str
     role: str
+    example: str
 
 
 def columns(catalogue: Catalogue, form: Format) -> Iterator[Column]:
@@ -181,6 +181,7 @@ def columns(catalogue: Catalogue, form: Format) -> Iterator[Column]:
             needed,
             _takes(_fault(catalogue, study, form, _with(form.rows, name, UNKNOWN))),
             roles.get(name, ""),
+            line(next((row[name] for row in form.rows if row[name]), "")),
         )
 
 
