@@ -417,7 +417,7 @@ def test_own_pairs_take_token_unit(own):
         ("A man.,A man.,body shape,men,neutral", "data.text", "'A man.'"),
         ("A man.,A  man.,body shape,men,neutral", "data.text", "'A man.'"),
         ("Thin,Fat,body shape,men,neutral", "data.text", "'Thin'"),
-        ("A man.,A boy.,body shape,men,Neutral", "data.unknown-value", "'neutral'"),
+        ("A man.,A boy.,body shape,men,Neutrall", "data.unknown-value", "'neutral'"),
         ("A man.,A boy.,,men,neutral", "data.cell-empty", "'axis'"),
         ("A man.,A boy.,height,,neutral", "data.cell-empty", "'gender'"),
     ],
