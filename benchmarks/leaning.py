@@ -94,8 +94,8 @@ class Study:
 
     @cached_property
     def asked(self) -> tuple[Stage, list[Trial]]:
-        """Return the stage and its trials."""
-        (stage,) = self.stages()
+        """Return the stage and its trials, without those of questions beside the study."""
+        stage = next(stage for stage in self.stages() if not stage.auxiliary)
         return stage, list(stage.trials({}))
 
     @cached_property
