@@ -2,8 +2,9 @@
 
 Answers with one word resemble each other, and so do answers in one phrase. The variance is that by each facet, less
 that by each pair, plus that by each triple, and so on: what facets share is counted once (Cameron, Gelbach and Miller
-2011). A facet that lies within another adds nothing to it. The sum may fall below the variance by one facet alone,
-which it cannot be: the larger counts. Degrees of freedom follow Satterthwaite (1946) from those of the facets.
+2011). A facet that lies within another adds nothing to it. What is subtracted also holds a part of each facet's own
+variance, which of three facets and more is given back (`shares_counted`). The sum may fall below the variance by one
+facet alone, which it cannot be: the larger counts. Degrees of freedom follow Satterthwaite (1946) from those of the facets.
 
 `infer` takes t intervals and the t tests that go with them: an interval excludes the neutral value exactly where p is
 below 1 - level.
