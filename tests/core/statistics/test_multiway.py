@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from prejudge.core.statistics.multiway import Cells, infer, multiway_jackknife, shared_levels, shares_counted
+from prejudge.core.statistics.multiway import Cells, infer, multiway_jackknife, shared_levels, shares_lost
 from prejudge.core.statistics.resampling import jackknife
 
 
@@ -74,9 +74,10 @@ def test_variance_by_three_facets_is_what_values_vary_by(counts):
 
 
 def test_share_of_levels_that_cross_is_the_product_over_the_other_facets():
-    shares = shares_counted(crossed(60, 50, 40))
+    lost = shares_lost(crossed(60, 50, 40))
     expected = [(1 - 1 / 50) * (1 - 1 / 40), (1 - 1 / 60) * (1 - 1 / 40), (1 - 1 / 60) * (1 - 1 / 50)]
-    assert shares == pytest.approx(expected, abs=1e-3)
+    assert 1 - lost == pytest.approx(expected, abs=1e-3)
+    assert (shares_lost(crossed(60, 50)) == 0).all()
 
 
 @pytest.mark.parametrize("counts", [(6, 5), (5, 4, 3), (4, 3, 3, 2)])
