@@ -249,10 +249,6 @@ def page(studies: int) -> str:
         "",
         *table(("preference by", *SIZES), false_rows(studies)),
         "",
-        "Where all three facets vary the rate exceeds 5 %: what the levels of one facet add to the combinations of two "
-        "is subtracted from the variance, which is about (1 - 1/n)(1 - 1/m) of what it should be, n and m being the "
-        "levels of the others.",
-        "",
         "## Moderated variances",
         "",
         "The option `moderated`, with preferences of 0.3 nats: each group its own, or all groups the same. False "

@@ -24,7 +24,7 @@ from scipy import stats
 
 from ..contracts.errors import UsageError
 from ..statistics.clusters import Array, Codes
-from ..statistics.multiway import shared_levels
+from ..statistics.multiway import shared_levels, shares_lost
 
 FEWEST = 20
 """Labels that each side of an estimate needs, or all of its answers: with fewer, intervals are too short."""
@@ -253,8 +253,10 @@ def _variance(rows: Rows, values: Array) -> float:
     if not rows.ways:
         return _by_cluster(parts, np.arange(len(parts)))
     singles = [_by_cluster(parts, way) for way in rows.ways]
-    shared = [sign * _by_cluster(parts, labels) for sign, labels, _ in shared_levels(np.stack(rows.ways, axis=-1))]
-    return max(sum(singles) + sum(shared), *singles)
+    codes = np.stack(rows.ways, axis=-1)
+    shared = [sign * _by_cluster(parts, labels) for sign, labels, _ in shared_levels(codes)]
+    lost = [share * single for share, single in zip(shares_lost(codes), singles, strict=True)]
+    return float(max(sum(singles) + sum(shared) + sum(lost), *singles))
 
 
 def covariance_over(parts: Array, ways: Sequence[Codes]) -> Array:
@@ -266,7 +268,9 @@ def covariance_over(parts: Array, ways: Sequence[Codes]) -> Array:
     """
     every = [(1, way) for way in ways or (np.arange(len(parts)),)]
     if len(ways) > 1:
-        every += [(sign, labels) for sign, labels, _ in shared_levels(np.stack(ways, axis=-1))]
+        codes = np.stack(ways, axis=-1)
+        every = [(1 + share, way) for share, way in zip(shares_lost(codes), ways, strict=True)]
+        every += [(sign, labels) for sign, labels, _ in shared_levels(codes)]
     covariance = np.zeros((parts.shape[1], parts.shape[1]))
     for sign, way in every:
         totals = np.stack([np.bincount(way, column) for column in parts.T])

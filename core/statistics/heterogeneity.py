@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from .intervals import LEAST_P, Array, Codes
-from .multiway import Cells, shared_levels, summed
+from .multiway import Cells, shared_levels, shares_lost, summed
 from .resampling import Statistics, jackknife, strata
 
 
@@ -52,6 +52,8 @@ def joint_covariance(cells: Cells, statistics: Statistics) -> JointCovariance | 
     total = np.sum(by_facet, axis=0)
     for sign, labels, _ in shared_levels(cells.codes[:, facets]) if len(facets) > 1 else ():
         total = total + sign * _products(_left_out(summed(cells.sums, labels), statistics))
+    lost = shares_lost(cells.codes[:, facets])
+    total = total + sum(share * products for share, products in zip(lost, by_facet, strict=True))
     if not np.isfinite(total).all():
         return None
     return JointCovariance(total, tuple(by_facet), tuple(freedom))

@@ -2,8 +2,10 @@
 
 Answers with one word resemble each other, and so do answers in one phrase. The variance is that by each facet, less
 that by each pair, plus that by each triple, and so on: what facets share is counted once (Cameron, Gelbach and Miller
-2011). A facet that lies within another adds nothing to it. The sum may fall below the variance by one facet alone,
-which it cannot be: the larger counts. Degrees of freedom follow Satterthwaite (1946) from those of the facets.
+2011). A facet that lies within another adds nothing to it. What is subtracted also holds a part of each facet's own
+variance, which of three facets and more is given back (`shares_lost`). The sum may fall below the variance by one
+facet alone, which it cannot be: the larger counts. Degrees of freedom follow Satterthwaite (1946) from those of the
+facets.
 
 `infer` takes t intervals and the t tests that go with them: an interval excludes the neutral value exactly where p is
 below 1 - level.
@@ -136,6 +138,8 @@ def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[
     total = sum(variance for variance, _ in by_facet)
     for sign, labels, alone in shared_levels(cells.codes[:, facets]):
         total = total + sign * (_by_labels(cells, labels, statistics) if alone is None else by_facet[alone][0])
+    lost = shares_lost(cells.codes[:, facets])
+    total = total + sum(share * variance for share, (variance, _) in zip(lost, by_facet, strict=True) if share)
     variance = np.maximum(total, largest)
     # A facet that does not vary adds nothing, and leaves the others their degrees of freedom.
     spread = sum(np.nan_to_num(ratio(part**2, freedom)) for part, freedom in by_facet)
@@ -171,6 +175,55 @@ def _shared(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
             times[name] = times.get(name, 0) + (-1) ** (size + 1)
             labels.setdefault(name, joined)
     return tuple((sign, labels[name], alone.get(name)) for name, sign in times.items() if sign)
+
+
+def shares_lost(codes: Codes) -> Array:
+    """Return what share of each facet's own variance inclusion and exclusion loses; 0 of fewer than three facets.
+
+    Leaving out a combination of levels leaves out a part of the effects of these levels, too: what a pair subtracts
+    contains some of the variance of both facets. Of n x m x l levels that cross, all asked alike, the first facet loses
+    1 - (1 - 1/m)(1 - 1/l).
+    """
+    if codes.shape[1] < 3:
+        return np.zeros(codes.shape[1])
+    large = codes.nbytes > BLOCK // 4
+    counted = _shares(codes) if large else _shares_once(codes.tobytes(), codes.shape, codes.dtype.str)
+    lost: Array = np.maximum(1.0 - counted, 0.0)
+    return lost
+
+
+@lru_cache(32)
+def _shares_once(data: bytes, shape: tuple[int, int], kind: str) -> Array:
+    return _shares(np.frombuffer(data, kind).reshape(shape))
+
+
+def _shares(codes: Codes) -> Array:
+    facets = [_dense(column.astype(np.int64)) for column in codes.T]
+    terms = [(1.0 - 1.0 / (int(facet.max()) + 1), facet) for facet in facets]
+    for sign, joined, alone in shared_levels(codes):
+        factor, labels = (1.0, joined) if alone is None else terms[alone]
+        terms.append((sign * factor, labels))
+    return np.array(
+        [sum(factor * _brought(labels, facet) for factor, labels in terms) / _size(facet) for facet in facets]
+    )
+
+
+def _size(facet: Codes) -> float:
+    """Return the variance of a mean by a facet whose effects have a variance of 1."""
+    weights = np.bincount(facet) / len(facet)
+    return float(weights @ weights)
+
+
+def _brought(labels: Codes, facet: Codes) -> float:
+    """Return the sum of squared changes, by leaving out each label, from effects of a facet with a variance of 1."""
+    pairs = joint(labels, facet)
+    first = np.full(int(pairs.max()) + 1, len(pairs))
+    first[pairs[::-1]] = np.arange(len(pairs))[::-1]
+    counts, weights = np.bincount(labels), np.bincount(facet) / len(facet)
+    within = np.bincount(pairs) / counts[labels[first]]
+    apart = np.bincount(labels[first], within**2 - 2 * within * weights[facet[first]]) + weights @ weights
+    share = counts / len(labels)
+    return float(np.sum((share / (1.0 - share)) ** 2 * apart))
 
 
 def joint(*codes: Codes) -> Codes:

@@ -16,7 +16,7 @@ from prejudge.core.statistics.heterogeneity import (
 )
 from prejudge.core.statistics.multiway import Cells, multiway_jackknife
 
-from .test_multiway import crossed
+from .test_multiway import crossed, share_by_loops
 
 
 def cells_of(codes, groups, values, count):
@@ -43,6 +43,9 @@ def by_loops(codes, groups, values, count):
                 gaps = gaps * np.sqrt([(n - 1) / n for n in levels])
                 alone.append(gaps.T @ gaps)
             total = total + (-1) ** (size + 1) * gaps.T @ gaps
+    if codes.shape[1] > 2:
+        lost = [max(0.0, 1 - share_by_loops(codes, facet)) for facet in range(codes.shape[1])]
+        total = total + sum(share * own for share, own in zip(lost, alone, strict=True))
     return total, alone
 
 
