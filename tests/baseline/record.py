@@ -1,6 +1,7 @@
-"""Write the baseline: `python -m tests.baseline.record [CASE ...]` from the root of the checkout.
+"""Write the baseline: `python -m tests.baseline.record [--estimates] [CASE ...]` from the root of the checkout.
 
 It is written once, from the code that later code is judged by. Writing it anew is a decision, not a mend of a test.
+`--estimates` keeps the recorded responses, and writes anew what is estimated from them.
 """
 
 from __future__ import annotations
@@ -85,8 +86,24 @@ def record(case: Case) -> None:
         }
         lines: list[dict[str, Any]] = [{"line": "case"} | head]
         lines += [{"line": "exchange"} | line for _, line in sorted(Recorder.lines.items())]
-        lines += [{"line": "row"} | row for row in rows_of(run.scores)]
-        lines += [{"line": "estimate", "estimate": row} for row in estimates_of(run.estimates)]
+        _write(case, [*lines, *_scored(run)])
+
+
+def estimate(case: Case) -> None:
+    """Keep the recorded responses of a case, and write anew what is estimated from them."""
+    lines = [json.loads(line) for line in gzip.decompress(file_of(case).read_bytes()).splitlines()]
+    models = {role: {"file": str(file_of(case)), "role": role} for role in case_models(case)}
+    with tempfile.TemporaryDirectory() as folder:
+        run = run_case(case, Path(folder), "tests.baseline.adapters:Recorded", models)
+        _write(case, [*(line for line in lines if line["line"] not in ("row", "estimate")), *_scored(run)])
+
+
+def _scored(run: prejudge.Run) -> Iterator[dict[str, Any]]:
+    yield from ({"line": "row"} | row for row in rows_of(run.scores))
+    yield from ({"line": "estimate", "estimate": row} for row in estimates_of(run.estimates))
+
+
+def _write(case: Case, lines: Sequence[Mapping[str, Any]]) -> None:
     FOLDER.mkdir(exist_ok=True)
     text = "".join(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n" for line in lines)
     file_of(case).write_bytes(gzip.compress(text.encode(), mtime=0))
@@ -98,10 +115,12 @@ def case_models(case: Case) -> dict[str, str]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Write the cases of these names, or all."""
+    """Write the cases of these names, or all; `--estimates` among the names keeps the responses."""
+    write = estimate if "--estimates" in names else record
+    chosen = {name for name in names if name != "--estimates"}
     for case in CASES:
-        if not names or case.name in names:
-            record(case)
+        if not chosen or case.name in chosen:
+            write(case)
             print(case.name, file_of(case).stat().st_size)
 
 
