@@ -274,10 +274,11 @@ class Catalogue:
             self._last = (asked, self._instrument(study, design))
         return self._last[1]
 
-    def _instrument(self, study: Study, design: Roles | None = None) -> Instrument:
+    def _unsettled(self, study: Study, design: Roles | None = None) -> Instrument:
+        """Return the instrument before its metrics know what the design samples, which takes most of the time."""
         probe = self._make(Probe, "probe", study.probe)
         metrics = {name: self._make(Metric, "metric", name) for name in study.metrics}
-        instrument = Instrument(
+        return Instrument(
             probe=probe,
             options=build_options(study.name, probe.options, study.options),
             limit=study.limit,
@@ -288,13 +289,16 @@ class Catalogue:
             },
             recorded=design,
         )
-        pairs = instrument.metrics.items()
+
+    def _instrument(self, study: Study, design: Roles | None = None) -> Instrument:
+        instrument = self._unsettled(study, design)
         settled = {
-            name: (metric, metric.settled(options, lambda: instrument.facets)) for name, (metric, options) in pairs
+            name: (metric, metric.settled(options, lambda: instrument.facets))
+            for name, (metric, options) in instrument.metrics.items()
         }
         instrument.ensure_sampled({name: chosen.get("over", ()) for name, chosen in study.metrics.items()})
-        declared = instrument.__dict__.get("design", design)
-        instrument = msgspec.structs.replace(instrument, metrics=settled, recorded=declared)
+        recorded = instrument.__dict__.get("design", design)
+        instrument = msgspec.structs.replace(instrument, metrics=settled, recorded=recorded)
         instrument.check()
         return instrument
 
@@ -385,10 +389,11 @@ class Catalogue:
             for value in choices:
                 tried = msgspec.structs.replace(study, options=study.options | {name: value})
                 try:
-                    stages = self._instrument(tried).stages()
+                    instrument = self._unsettled(tried)
+                    instrument.check()
                 except PrejudgeError:
                     continue  # this option does not go with the others
-                yield name, value, stages
+                yield name, value, instrument.stages()
 
     def adapter_class(self, model: str) -> type[ModelAdapter]:
         """Return the adapter class of a model."""
