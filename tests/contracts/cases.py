@@ -232,7 +232,7 @@ CASES = {
             *({"analogy": 1.0}, {"copying": 1.0}, {"copying_other": 1.0}),
             *({"position_lean": 1.0}, {"label_spread": 1.0}, {"length_lean": 0.5}, {"frequency_spread": 0.5}),
             *({"drift": 1.0}, {"drift": 1.0, "drift_after": 3}, {"refusal_lean": 0.5}, {"unreadable_share": 0.5}),
-            *({"error_rate": 0.5}, {"same_samples": True}, {"scenes": True}),
+            *({"error_rate": 0.5}, {"same_samples": True}, {"scenes": True}, {"refusal_rate": 0.5, "polite": True}),
             *({"reworded": True}, {"misread_stereotype": 0.5}, {"misread_opposite": 0.5}),
             *({"desirable": ["rich"]}, {"undesirable": ["poor"]}, {"positive": ["kind"]}, {"negative": ["rude"]}),
             # A name is part of the identity: whoever gives another means another model.

@@ -62,7 +62,9 @@ def test_pairs_are_scored_by_what_the_model_can_do(kind, given, scoring, models,
 def test_inferences_are_asked_by_what_the_model_can_do(kind, given, asking, models, tmp_path):
     small = ("--set", "per_cell=1", "--set", "genders=women", "--set", "bistereo-nli.resamples=99")
     done, manifest, seen, _ = finished(tmp_path, "bistereo-nli", "--model", models[kind], *small, *given)
-    assert done.returncode in (0, 1) and seen.height == 8, done.stderr
+    # By likelihood a stage of questions without content is asked beside the study.
+    asked = seen.filter(pl.col("stage") == "pairs") if "stage" in seen.columns else seen
+    assert done.returncode in (0, 1) and asked.height == 8, done.stderr
     assert manifest["options"]["probe"]["asking"] == (asking or "classify")
     assert (f"asking = {asking}, because" in " ".join(done.stdout.split())) is (kind == "chat" and not given)
 
