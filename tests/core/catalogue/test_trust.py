@@ -59,7 +59,9 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refused(done: Done | subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 2, (done.stdout, done.stderr)
-    (line,) = done.stderr.strip().splitlines()
+    # Before it `doctor` may say what it does.
+    *steps, line = done.stderr.strip().splitlines()
+    assert all(step.endswith(" ...") for step in steps), done.stderr
     return str(line)
 
 
