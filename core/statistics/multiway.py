@@ -182,7 +182,8 @@ def shares_lost(codes: Codes) -> Array:
 
     Leaving out a combination of levels leaves out a part of the effects of these levels, too: what a pair subtracts
     contains some of the variance of both facets. Of n x m x l levels that cross, all asked alike, the first facet loses
-    1 - (1 - 1/m)(1 - 1/l).
+    1 - (1 - 1/m)(1 - 1/l). The cells of all groups and sides count together: where the two sides of a contrast have
+    levels of their own, such as other words, they lose more than this says.
     """
     if codes.shape[1] < 3:
         return np.zeros(codes.shape[1])

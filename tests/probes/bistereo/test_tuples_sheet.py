@@ -130,7 +130,7 @@ def test_advice_counts_tests_and_names_what_lacks(three):
     ("rows", "code", "named"),
     [
         ([f"yes,{TALL}"], "data.unknown-value", "'yes'"),
-        ([f" 1,{TALL}"], "data.unknown-value", "'1'"),
+        ([f"one,{TALL}"], "data.unknown-value", "'one'"),
         ([f"1,{TALL}", f"0,{TALL}"], "data.duplicate", "'tall, girl, attractive'"),
         (["1,height,tall,grl,attractive,positive,,"], "data.unknown-value", "term"),
         ([f"1,{TALL}", "1,height,tall,lady,,positive,,"], "data.cell-empty", "'attribute'"),
