@@ -95,7 +95,7 @@ class Study:
     @cached_property
     def asked(self) -> tuple[Stage, list[Trial]]:
         """Return the stage and its trials, without those of questions beside the study."""
-        stage = next(stage for stage in self.stages() if not stage.auxiliary)
+        stage = next(stage for stage in self.stages() if not stage.rules.auxiliary)
         return stage, list(stage.trials({}))
 
     @cached_property

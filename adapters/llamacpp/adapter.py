@@ -112,7 +112,7 @@ class LlamaCpp(ThreadedAdapter):
             pinned=True,
             settings=_settings(options, self._source, self._format),
         )
-        self.lacks = {CHAT: NO_TEMPLATE} if self._format == PLAIN else {}
+        self._lacks = {CHAT: NO_TEMPLATE} if self._format == PLAIN else {}
         self.limits = Limits(concurrency=1, batch_items=options.batch_items)
         self._start("llamacpp")
         self._answers: Answers | None = None

@@ -80,7 +80,7 @@ class VLLM(ThreadedAdapter):
         check_kind(GENERATIVE, self._source.config, self._source.name, trust_remote_code=options.trust_remote_code)
         self._style = choose_style(options.chat, options.system_prompt, self._source, options.chat_template_kwargs)
         check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
-        self.lacks = {} if self._style.template is not None else {CHAT: NO_TEMPLATE}
+        self._lacks = {} if self._style.template is not None else {CHAT: NO_TEMPLATE}
         named = options.dtype
         self._dtype = resolve_dtype(self._source.config, self._source.name) if named == "auto" else named
         self.identity = Identity(

@@ -127,7 +127,7 @@ def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
 
 def main_of(stages: Sequence[Stage]) -> Stage:
     """Return the first stage that is not auxiliary."""
-    return next((stage for stage in stages if not stage.auxiliary), stages[0])
+    return next((stage for stage in stages if not stage.rules.auxiliary), stages[0])
 
 
 def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, ...]:

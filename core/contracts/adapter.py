@@ -205,7 +205,7 @@ class ModelAdapter(ABC):
     """The provider's batch interface; None: it has none, and every request is a call of its own."""
     services: Services = Services()
     """Services of a run, set before the first request."""
-    lacks: Mapping[str, str] = {}
+    _lacks: Mapping[str, str] = {}
     """What this model cannot do by its files, once they are opened: reasons as in `Abilities.without`."""
     __options: Any = None
 
@@ -269,7 +269,7 @@ class ModelAdapter(ABC):
 
     @cached_property
     def _abilities(self) -> Abilities:
-        return self.abilities(self.__options).without(self.lacks)
+        return self.abilities(self.__options).without(self._lacks)
 
     async def _perform(self, operation: str, requests: Sequence[AnyRequest]) -> Sequence[AnyResponse | ModelError]:
         perform: Callable[[Any], Awaitable[Sequence[AnyResponse | ModelError]]]

@@ -101,6 +101,9 @@ class StageRules(msgspec.Struct, frozen=True, kw_only=True):
     is then not read as that answer."""
     text: str = ""
     """Outcome that is a free text about somebody, in which sentences about the question are counted; empty: none."""
+    auxiliary: bool = False
+    """Whether its answers only prepare the next stage, whose requests do not depend on them: plans and limits begin
+    with the next."""
 
 
 class Counting(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,9 +158,6 @@ class Stage(ABC):
     """Whether it shows images, may be left out, and asks again."""
     counting: ClassVar[Counting] = Counting()
     """What `plan` counts."""
-    auxiliary: ClassVar[bool] = False
-    """Whether its answers only prepare the next stage, whose requests do not depend on them: plans and limits begin
-    with the next."""
 
     @abstractmethod
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:

@@ -89,7 +89,7 @@ class RunRecord:
         """
         stages, main = self.instrument.stages(), self.instrument.main_stage
         with blamed(self._parts.owner, f"probe {self.study.probe!r}"):
-            countable = [stage for stage in stages if stage.auxiliary or stage is main]
+            countable = [stage for stage in stages if stage.rules.auxiliary or stage is main]
             self.planned = {stage.name: count_trials(stage, {}) for stage in countable}
             self.notes.update(dict.fromkeys(self.study.notes, 0))
             self.notes.update(dict.fromkeys((note for stage in stages for note in stage.notes()), 0))

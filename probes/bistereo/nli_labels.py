@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
-from ...core.contracts import Counting, Stage, Trial, Unreadable
+from ...core.contracts import Counting, Stage, StageRules, Trial, Unreadable
 from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Request, Scalar
 from .terms import LABELS
 
@@ -37,7 +37,7 @@ class PriorStage(Stage):
     factors: ClassVar[tuple[str, ...]] = ("prompt", "content")
     outcomes: ClassVar[tuple[str, ...]] = PRIORS
     counting: ClassVar[Counting] = Counting(by=("prompt",), unit="question")
-    auxiliary: ClassVar[bool] = True
+    rules: ClassVar[StageRules] = StageRules(auxiliary=True)
 
     def __init__(self, prompts: Sequence[str], ask: Callable[[str, str], AnyRequest]) -> None:
         """Ask each prompt; `ask` gives the request of a content and a prompt."""

@@ -100,7 +100,7 @@ class HFCausal(HFAdapter[_Engine]):
         self._source = open_source(options, CAUSAL, _MORE)
         self._style = choose_style(options.chat, options.system_prompt, self._source, options.chat_template_kwargs)
         check_arguments(options.chat_template_kwargs, self._style.template, self._source.name)
-        self.lacks = {} if self._style.template is not None else {CHAT: NO_TEMPLATE}
+        self._lacks = {} if self._style.template is not None else {CHAT: NO_TEMPLATE}
         settings = {
             "max_new_tokens": options.max_new_tokens,
             **self._style.settings(),

@@ -147,6 +147,6 @@ def test_model_without_a_chat_template_says_so():
     model = Base()
     assert abilities_of(model).chat
     model = Base()
-    model.lacks = {CHAT: NO_TEMPLATE}
+    model._lacks = {CHAT: NO_TEMPLATE}
     able = abilities_of(model)
     assert not able.chat and able.reasons[CHAT] == NO_TEMPLATE and able.operations == {"generate"}

@@ -88,7 +88,7 @@ def test_base_model_is_told_to_be_asked_by_likelihood(catalogue, tmp_path):
         'settings = { model = "m", base_url = "http://127.0.0.1:9/v1", api_key_env = "", likelihood = "echo" }\n'
     )
     base = Simulated(SimulatedOptions())
-    base.lacks = {CHAT: NO_TEMPLATE}
+    base._lacks = {CHAT: NO_TEMPLATE}
     table = rows(loaded(str(file)), base, model="base")
     assert table["bistereo-nli"].able == YES and "--set asking=likelihood" in table["bistereo-nli"].how
     assert {name for name, row in table.items() if row.able == UNLIKELY} == {"dora-i2t", "dora-t2t", "subtle-sai"}
