@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from .grammar import PEOPLE
@@ -116,7 +117,12 @@ def classify_refusal(text: str, rules: Sequence[Rule] = RULES) -> Refusal | None
 
 def declines(text: str) -> bool:
     """Return whether an English answer is a full refusal: it declines, or lectures in place of an answer."""
-    refusal = classify_refusal(text)
+    return _declines(text[:LOOKED_AT])
+
+
+@lru_cache(1024)  # A run looks at each answer for its stops, its checks, its progress and what is stored.
+def _declines(beginning: str) -> bool:
+    refusal = classify_refusal(beginning)
     return refusal is not None and refusal.act in REFUSES
 
 

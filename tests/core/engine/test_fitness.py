@@ -57,7 +57,7 @@ def test_unfit_model_is_asked_twenty_and_no_more(store):
 @pytest.mark.parametrize("way", ["asking=likelihood", ""])
 def test_base_model_is_told_to_be_asked_by_likelihood(store, monkeypatch, way):
     FakeModel.script = empty
-    monkeypatch.setattr(FakeModel, "lacks", {CHAT: NO_TEMPLATE})
+    monkeypatch.setattr(FakeModel, "_lacks", {CHAT: NO_TEMPLATE})
     monkeypatch.setattr(FakeModel, "likelihood", None, raising=False)
     monkeypatch.setattr(Instrument, "by_likelihood", way)
     with raises_code(UnfitError, "run.unfit") as caught:
