@@ -23,6 +23,7 @@ from prejudge.core.lab.calibration.certify import Recipe, asked_of, bound, desig
 from prejudge.core.lab.calibration.gallery import FAIR, MARK, is_preferring
 from prejudge.core.lab.calibration.numbers import present_golden
 from prejudge.core.lab.calibration.rates import group_of
+from prejudge.core.report.markdown import marked_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "calibration-adversaries.md"
@@ -117,9 +118,7 @@ def _part(study: str, own: Opponents, studies: int) -> Iterator[str]:
     )
     few = "" if groups[0].studies >= studies else f" Stopped before the {studies} that were planned."
     yield from ("", f"## `{study}`", "", f"Design: {design or 'the defaults'}.{few}", "")
-    yield f"| {' | '.join(HEAD)} |"
-    yield f"|{' --- |' * len(HEAD)}"
-    yield from (f"| {' | '.join(_row(group))} |" for group in groups)
+    yield from marked_table(HEAD, map(_row, groups))
 
 
 def _row(group: Group) -> Sequence[str]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy import optimize, stats
 
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.report.markdown import marked_table
 from prejudge.core.statistics.estimates import adjust
 from prejudge.core.statistics.intervals import exact_interval
 from prejudge.core.statistics.moderation import moderated
@@ -216,13 +217,6 @@ def rate(count: int, of: int) -> str:
     return f"{100 * count / of:.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def table(head: Sequence[str], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
-    """Yield a table."""
-    yield f"| {' | '.join(head)} |"
-    yield f"|{' --- |' * len(head)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-
-
 def page(studies: int) -> str:
     """Return the page."""
     lines = [
@@ -238,7 +232,7 @@ def page(studies: int) -> str:
         "In nats, of one group, tested at 5 % and not corrected. The ideal test knows every variance and weighs the "
         "answers by them (generalised least squares, normal): the best there is.",
         "",
-        *table(
+        *marked_table(
             ("size", "pairs in praise and blame", "preferences", "study", "ideal test", "ratio"), power_rows(studies)
         ),
         "",
@@ -247,7 +241,7 @@ def page(studies: int) -> str:
         "Studies with a finding in any of the six groups, after correction, of models with preferences of 0.5 nats, in "
         "per cent with the 95 % interval.",
         "",
-        *table(("preference by", *SIZES), false_rows(studies)),
+        *marked_table(("preference by", *SIZES), false_rows(studies)),
         "",
         "## Moderated variances",
         "",
@@ -256,7 +250,7 @@ def page(studies: int) -> str:
         f"after correction; and the share of tests that find {EFFECT:g} nats in all groups. All in per cent. The "
         "option is off by default: with few levels it does not keep 5 %, and with many it gains next to nothing.",
         "",
-        *table(
+        *marked_table(
             (
                 "size",
                 "preferences of",

@@ -13,9 +13,10 @@ below 1 - level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, wraps
 from itertools import combinations
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from .intervals import Array, Codes, Flags, Ranges, ratio, t_ends, t_test, within
 from .resampling import BLOCK, Statistics, alike_columns, jackknife
 
+T = TypeVar("T")
 SPARSE = 8
 """Numbers are counted in place of sorted up to so many places per number."""
 
@@ -146,24 +148,28 @@ def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[
     return variance, ratio(variance**2, np.asarray(spread))
 
 
+def once(function: Callable[[Codes], T]) -> Callable[[Codes], T]:
+    """Let a function of codes keep its last results, of small ones: measures of one group have the same cells."""
+
+    @lru_cache(32)
+    def of_bytes(data: bytes, shape: tuple[int, ...], kind: str) -> T:
+        return function(np.frombuffer(data, kind).reshape(shape))
+
+    @wraps(function)
+    def of_codes(codes: Codes) -> T:
+        large = codes.nbytes > BLOCK // 4
+        return function(codes) if large else of_bytes(codes.tobytes(), codes.shape, codes.dtype.str)
+
+    return of_codes
+
+
+@once
 def shared_levels(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
     """Return what inclusion and exclusion adds to the facets themselves: how often, the levels, and whose they are.
 
     The levels are those of two facets or more together. They are a facet's own (its number) where it lies within the
     others; they come once each, and not at all where they are counted as often as they are left out.
     """
-    if codes.nbytes > BLOCK // 4:
-        return _shared(codes)
-    return _shared_once(codes.tobytes(), codes.shape, codes.dtype.str)
-
-
-@lru_cache(64)
-def _shared_once(data: bytes, shape: tuple[int, int], kind: str) -> tuple[tuple[int, Codes, int | None], ...]:
-    # Measures of one group have the same cells: what these share is worked out once.
-    return _shared(np.frombuffer(data, kind).reshape(shape))
-
-
-def _shared(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
     facets = codes.shape[1]
     alone = {_same(codes[:, facet]).tobytes(): facet for facet in reversed(range(facets))}
     times: dict[bytes, int] = {}
@@ -177,6 +183,7 @@ def _shared(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
     return tuple((sign, labels[name], alone.get(name)) for name, sign in times.items() if sign)
 
 
+@once
 def shares_lost(codes: Codes) -> Array:
     """Return what share of each facet's own variance inclusion and exclusion loses; 0 of fewer than three facets.
 
@@ -187,26 +194,13 @@ def shares_lost(codes: Codes) -> Array:
     """
     if codes.shape[1] < 3:
         return np.zeros(codes.shape[1])
-    large = codes.nbytes > BLOCK // 4
-    counted = _shares(codes) if large else _shares_once(codes.tobytes(), codes.shape, codes.dtype.str)
-    lost: Array = np.maximum(1.0 - counted, 0.0)
-    return lost
-
-
-@lru_cache(32)
-def _shares_once(data: bytes, shape: tuple[int, int], kind: str) -> Array:
-    return _shares(np.frombuffer(data, kind).reshape(shape))
-
-
-def _shares(codes: Codes) -> Array:
     facets = [_dense(column.astype(np.int64)) for column in codes.T]
     terms = [(1.0 - 1.0 / (int(facet.max()) + 1), facet) for facet in facets]
     for sign, joined, alone in shared_levels(codes):
         factor, labels = (1.0, joined) if alone is None else terms[alone]
         terms.append((sign * factor, labels))
-    return np.array(
-        [sum(factor * _brought(labels, facet) for factor, labels in terms) / _size(facet) for facet in facets]
-    )
+    counted = [sum(factor * _brought(labels, facet) for factor, labels in terms) / _size(facet) for facet in facets]
+    return np.array([max(0.0, 1.0 - share) for share in counted])
 
 
 def _size(facet: Codes) -> float:

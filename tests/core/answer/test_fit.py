@@ -55,6 +55,15 @@ MODELS = {
 }
 
 
+def scored(store, model, name="fake", asking="generate", per_cell=5, **run):
+    """Return the scores of `bistereo-nli` of a model of a class."""
+    catalogue = Catalogue.load(None)
+    catalogue.plugins.offers["adapter"]["fake"] = Registered(Plugged("fake", model), "tests")
+    catalogue.registry.models[name] = ModelEntry(adapter="fake", settings={"model": name})
+    study = catalogue.study("bistereo-nli", {"subject": name}, {"asking": asking, "per_cell": per_cell})
+    return score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions(**run))))
+
+
 @pytest.fixture(scope="module")
 def screens(tmp_path_factory):
     """Return the answer to `bistereo-nli`, asked in words, of each model."""
@@ -63,14 +72,7 @@ def screens(tmp_path_factory):
         for name, script in MODELS.items():
             FakeModel.script = script
             try:
-                catalogue = Catalogue.load(None)
-                catalogue.plugins.offers["adapter"]["fake"] = Registered(Plugged("fake", FakeModel), "tests")
-                entry = ModelEntry(adapter="fake", settings={"model": name})
-                catalogue.registry.models[name] = entry
-                options = {"asking": "generate", "per_cell": 5}
-                study = catalogue.study("bistereo-nli", {"subject": name}, options)
-                run = asyncio.run(execute(catalogue, study, store, RunOptions(keep_going=True)))
-                scores = score(catalogue, store, run)
+                scores = scored(store, FakeModel, name, keep_going=True)
                 answers[name] = (scores, answer_of(scores))
             finally:
                 FakeModel.script = None
@@ -125,11 +127,7 @@ def test_few_units_show_no_number(tmp_path):
     FakeModel.script = fit
     try:
         with Store(tmp_path / "store.db") as store:
-            catalogue = Catalogue.load(None)
-            catalogue.plugins.offers["adapter"]["fake"] = Registered(Plugged("fake", FakeModel), "tests")
-            catalogue.registry.models["fake"] = ModelEntry(adapter="fake", settings={"model": "fake"})
-            study = catalogue.study("bistereo-nli", {"subject": "fake"}, {"asking": "generate", "per_cell": 1})
-            scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
+            scores = scored(store, FakeModel, per_cell=1)
     finally:
         FakeModel.script = None
     answer = answer_of(scores)
@@ -172,10 +170,6 @@ class ScoringModel(FakeModel):
 def test_options_that_hold_little_of_the_probability_are_said_first(share, said, tmp_path, monkeypatch):
     monkeypatch.setattr(ScoringModel, "share", share)
     with Store(tmp_path / "store.db") as store:
-        catalogue = Catalogue.load(None)
-        catalogue.plugins.offers["adapter"]["fake"] = Registered(Plugged("fake", ScoringModel), "tests")
-        catalogue.registry.models["fake"] = ModelEntry(adapter="fake", settings={"model": "fake"})
-        study = catalogue.study("bistereo-nli", {"subject": "fake"}, {"asking": "likelihood", "per_cell": 5})
-        scores = score(catalogue, store, asyncio.run(execute(catalogue, study, store, RunOptions())))
+        scores = scored(store, ScoringModel, asking="likelihood")
     assert [sentence[: len(begin)] for sentence, begin in zip(answer_of(scores).first, said, strict=True)] == said
     assert scores.fitness[-1].every.mass == pytest.approx(share)
