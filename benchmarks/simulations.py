@@ -20,7 +20,6 @@ from prejudge.core.statistics.effects import (
     odds_ratio,
     risk_difference,
 )
-from prejudge.core.statistics.estimates import Margin, equivalence
 from prejudge.core.statistics.intervals import CONTRAST, FREE, Array, Ranges, ratio
 from prejudge.core.statistics.multiway import Cells, infer
 from prejudge.core.statistics.resampling import Method, Resampling, bootstrap, flip_test, swap_test
@@ -264,9 +263,10 @@ def verdicts(world: World, margin: float, studies: int, resamples: int = 1999) -
     sums, found = sums_of(draw_answers(world, studies))[:, :, :1, :2], {}
     for truth, where in ((0.0, "truth 0"), (margin, "truth at margin")):
         moved = sums + np.stack([0 * sums[..., 0], truth * sums[..., 0]], axis=-1)
-        plan, edge = Resampling(resamples), Margin(margin)
-        mean = equivalence(moved, lambda t: ratio(t[..., 0, 1:], t[..., 0, :1]), plan, edge, (FREE,))
-        seen = [NEAR if row[0].near else DIFFERS if row[0].excludes_neutral else OPEN for row in mean]
+        plan = Resampling(resamples)
+        low, high = bootstrap(moved, lambda t: ratio(t[..., 0, 1:], t[..., 0, :1]), plan, (FREE,))
+        near, differs = (-margin < low) & (high < margin), (low > 0) | (high < 0)
+        seen = np.where(near, NEAR, np.where(differs, DIFFERS, OPEN))[:, 0].tolist()
         found |= {f"{verdict}, {where}": seen.count(verdict) / studies for verdict in VERDICTS}
     return found
 

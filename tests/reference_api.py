@@ -38,7 +38,6 @@ STATISTICS = (
         "`adjust`, `correct`, `judge`",
         "p corrected (as `scipy.stats.false_discovery_control`); estimates corrected in their families; the verdict",
     ),
-    ("`Margin`, `equivalence`, `Equivalence`", "two one-sided tests within a margin of neutral"),
     ("`risk_difference`, `cohens_h`, `odds_ratio`, `cliffs_delta`, `rank_biserial`", "effect sizes from sums"),
     ("`agreement`", "Krippendorff's alpha"),
     ("`pair_up`, `rendered`", "one row per pair; a paragraph from a template"),

@@ -17,7 +17,7 @@ from prejudge.core.answer.replies import questions_over
 from prejudge.core.catalogue.study import SUBJECT, Catalogue
 from prejudge.core.contracts.options import choices_of
 from prejudge.core.contracts.probe import stage_need
-from prejudge.core.contracts.sizes import State
+from prejudge.core.contracts.sizes import WORDS, State
 from prejudge.core.scoring.score import Scores, score
 from prejudge.core.store import Store
 
@@ -115,7 +115,7 @@ def test_every_way_of_asking_answers_the_questions_of_its_study(
     tmp_path: Path, study: str, way: dict[str, Any]
 ) -> None:
     printed = ask(tmp_path, study, way)
-    assert "Nothing can be said" not in printed
+    assert WORDS[State.NOTHING] not in printed
     check(scores := scored(tmp_path))
     applying = [
         one for one in scores.manifest.study.questions if one.asks in {r.asks for r in answer_of(scores).replies}

@@ -261,13 +261,13 @@ def _sides(units: pl.DataFrame, column: str) -> list[pl.Series]:
     return [part[column] for part in units.partition_by("sign")]
 
 
-def in_words(need: Need, of: Estimate, target: float, *, small: bool, able: bool = True) -> str:
+def in_words(need: Need, of: Estimate, target: float, *, limit: bool, able: bool = True) -> str:
     """Return the need as sentences.
 
-    `small`: the target is the size that counts as small; else it is the value that was found. `able`: whether a test
+    `limit`: the target is the limit of the question; else it is the value that was found. `able`: whether a test
     of this many can be significant at all; else what it would find is left out.
     """
-    aim = f"To find {distance(of, target)}{', the size that counts as small' if small else ', as much as was found'}"
+    aim = f"To find {distance(of, target)}{', the limit' if limit else ', as much as was found'}"
     return " ".join(filter(None, [_finds(need, of) if able else "", advice(need, of, target, aim)]))
 
 

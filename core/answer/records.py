@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from ..contracts.estimates import Estimate
-from ..contracts.sizes import MEANINGS, NOT_SHOWN, POINTS, ROW_WORDS, SHARE, WORDS, State
+from ..contracts.sizes import MEANINGS, POINTS, SHARE, SHORT_WORDS, SURE, WORDS, State
 from ..contracts.words import OF, UNDEFINED, decimals_for, defined, exact, fixed, number, percent, settled, share_of
 
 COUNT = "count"
@@ -122,7 +122,7 @@ class Row(msgspec.Struct, frozen=True):
     @property
     def verdict(self) -> str:
         """Return the verdict in a word or two."""
-        return ROW_WORDS[self.state]
+        return SHORT_WORDS[self.state]
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -172,5 +172,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what stands below the rows."""
-        unshown = any(row.state is State.OPEN for row in self.rows)
-        return tuple(filter(None, [NOT_SHOWN if unshown else "", self.left_out, self.also, *self.beside]))
+        unsaid = all(reply.state is not State.OPEN for reply in self.replies)
+        untold = unsaid and any(row.state is State.OPEN for row in self.rows)
+        return tuple(filter(None, [SURE if untold else "", self.left_out, self.also, *self.beside]))

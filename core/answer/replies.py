@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 from ..catalogue.questions import Question, questions_of
 from ..contracts.estimates import PREFERENCE, Caveat, Estimate
 from ..contracts.records import Scalar
-from ..contracts.sizes import SURE, State, over
+from ..contracts.sizes import CONVENTION, DECIDED, LIMIT_BY_UNIT, SURE, State, over
 from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
 from ..scoring.score import Scores
 from ..statistics.facets import OVER, population
 from .groups import SIDES, one_value, opposite
 from .needed import advice, distance, in_words, independent, need_of
 from .records import Number, Reply, Row
-from .verdicts import small_of, state_of, undone
+from .verdicts import limit_of, state_of, undone
 
 MOST_ROWS = 6
 LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
 NOT_ASKED = "With these options the study asked nothing that this is computed from."
 ALSO = "Also tested, see Estimates of the report: {}."
-NO_BIAS = "{label}: shown, {told}. It is alike in every context, and no answer to these questions."
+NO_BIAS = "{label} differs from neutral: {told}. It is alike in every context, and no answer to these questions."
 FLOOR = "With so few {what} no test can be significant (p cannot be{least}): nothing could have been shown."
 NO_INTERVAL = {
     Caveat.NO_VARIATION: "The value is the same for all {what}, so no interval can be computed, and the run does not "
@@ -58,7 +58,8 @@ def also_judged(asked: Sequence[Asked], estimates: Sequence[Estimate]) -> str:
         if not any(question.covers(e.metric, e.group) for question, _, _ in asked):
             measures.setdefault(label_of(e), []).append(e)
     counts = (
-        f"{label} ({sum(e.shown for e in group)} of {len(group)} significant)" for label, group in measures.items()
+        f"{label} ({sum(e.significant for e in group)} of {len(group)} significant)"
+        for label, group in measures.items()
     )
     return ALSO.format("; ".join(counts)) if measures else ""
 
@@ -167,16 +168,16 @@ def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Repl
         return _opposite(one, both, scores, paired)
     if question.counts:
         sentence = _counted(question, known, varying)
-    elif state in (State.SHOWN, State.SMALL):
+    elif state in DECIDED:
         sentence = _shown(question, [e for e in known if e.shown], known, varying)
     else:
         sentence = _unshown(question, state, known, varying)
     more = [SURE, *_needs(question, known, scores, paired)] if state is State.OPEN else []
-    if state in (State.SHOWN, State.SMALL):
+    if state in DECIDED:
         more += _others(question, known, scores, paired)
     elif state in (State.OPEN, State.NEAR):
         more += _finer(one, None if paired else scores)
-    more += _cautions(question, known, state)
+    more += [*_limits(question, known, state), *_cautions(question, known, state)]
     return Reply(question.asks, state, sentence, tuple(filter(None, more)))
 
 
@@ -271,13 +272,25 @@ def _unshown(question: Question, state: State, known: Sequence[Estimate], varyin
         if len(known) == 1
         else f"of {len(known)} groups, {label_of(first)} rests on most answers for {about}: {told}"
     )
-    if state is State.GIVEN:
+    if state is State.UNJUDGED:
         return f"{_sentence(value)}"
     if state is State.NEAR:
-        small = small_of(question, first)
-        within = f" of {distance(first, small)} or more" if small else ""
-        return f"{_scope(known)}, a difference{within} can be excluded: {value}."
+        limit = limit_of(question, first)
+        beyond = f" beyond {distance(first, limit)}" if limit else ""
+        differs = " It differs significantly, but by less than that." if any(e.significant for e in known) else ""
+        return f"{_scope(known)}, a difference{beyond} can be excluded: {value}.{differs}"
     return f"{_scope(known)}, no significant difference: {value}."
+
+
+def _limits(question: Question, known: Sequence[Estimate], state: State) -> Iterator[str]:
+    """Yield the limit that a verdict rests on, with its reason."""
+    if question.counts or state not in (State.NEAR, State.OPEN):
+        return
+    limit = limit_of(question, known[0])
+    if limit is not None:
+        stated = question.limit_reason if limit == question.limit else ""
+        reason = stated or (CONVENTION if limit == LIMIT_BY_UNIT.get(known[0].unit) else "")
+        yield f"Limit: {distance(known[0], limit)}{f' ({reason})' if reason else ''}."
 
 
 def _counted(question: Question, known: Sequence[Estimate], varying: frozenset[str]) -> str:
@@ -314,7 +327,7 @@ def _away(e: Estimate) -> float:
 
 
 def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None, paired: bool) -> Iterator[str]:
-    """Yield how much more would decide: for the size that counts as small, or else for the value that was found."""
+    """Yield how much more would decide: for the limit, or else for the value that was found."""
     if floor := next((e for e in known if Caveat.P_FLOOR in e.caveats), None):
         p = floor.facts.get(SMALLEST_P)
         least = f" below {p_value(p)}" if isinstance(p, float) else " small enough"
@@ -322,13 +335,13 @@ def _needs(question: Question, known: Sequence[Estimate], scores: Scores | None,
     if question.counts:
         return
     undecided = [e for e in known if state_of(question, e) is State.OPEN]
-    small = small_of(question, undecided[0]) if undecided else None
-    target = small if small is not None else max(map(_away, undecided), default=0.0)
+    limit = limit_of(question, undecided[0]) if undecided else None
+    target = limit if limit is not None else max(map(_away, undecided), default=0.0)
     if not target:
         return
-    group = undecided if small is not None else undecided[:1]
+    group = undecided if limit is not None else undecided[:1]
     if (need := need_of(scores, group, target, paired=paired)) is not None:
-        yield in_words(need, undecided[0], target, small=small is not None, able=floor is None)
+        yield in_words(need, undecided[0], target, limit=limit is not None, able=floor is None)
 
 
 def _cautions(question: Question, known: Sequence[Estimate], state: State) -> Iterator[str]:

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
+from ..contracts.estimates import Estimate
 from ..contracts.records import Scalar
+from ..contracts.sizes import Side, limit_for, limited
 
 N = TypeVar("N")
 
@@ -28,9 +30,13 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a value above neutral means, as a clause: `positive traits are chosen more often with the filter`."""
     below: str = ""
     """The same of a value below it."""
-    small: float | None = None
-    """Distance from neutral, in the unit of the measure, within which a difference counts as small. Without it: 5
-    percentage points of a percentage, 0.05 of a share, and of other units none."""
+    side: Side = "above"
+    """On which side of neutral the answer is yes; `either` for a question whether there is any difference."""
+    limit: float | None = None
+    """Distance from neutral, in the unit of the measure, up to which a difference does not matter. Without it: the
+    margin of the metric, else 5 percentage points of a percentage, 0.05 of a share, and of other units none."""
+    limit_reason: str = ""
+    """Why this limit, in a few words, with the source."""
     counts: bool = False
     """Whether the measure counts what is significant after correction, so that any count above 0 is a finding."""
 
@@ -71,5 +77,16 @@ def questions_of(
         summary: asked instead, where the study has no question with these options.
         judged: the first measure that has a verdict, which answers the summary; empty: none has.
     """
-    asked = [question for question in questions if question.applies(options)]
-    return asked or ([Question(asks=summary, measure=judged)] if judged else [])
+    asked = questions_with(questions, options)
+    return asked or ([Question(asks=summary, measure=judged, side="either")] if judged else [])
+
+
+def questions_with(questions: Sequence[Question], options: Mapping[str, object]) -> list[Question]:
+    """Return the questions that a study with these options answers; none where it names none of them."""
+    return [question for question in questions if question.applies(options)]
+
+
+def judged_by(questions: Sequence[Question], e: Estimate) -> Estimate:
+    """Return an estimate judged by the limit of the question that it answers, or else by that of its unit."""
+    limit = next((question.limit for question in questions if question.covers(e.metric, e.group)), None)
+    return limited(e, limit_for(e, limit))

@@ -68,6 +68,7 @@ def _asked(differences: Sequence[Estimate], questions: Sequence[Question]) -> It
         question = Question(
             asks=f"{label}: do they differ?",
             measure=measure,
+            side="either",
             above=f"{label} is greater for {first} than for {second}",
             below=f"{label} is less for {first} than for {second}",
         )

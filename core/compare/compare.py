@@ -17,7 +17,7 @@ from ..contracts import Chart, Estimate, Listing, Metric
 from ..contracts.errors import UsageError
 from ..contracts.estimates import Caveat, with_neutral
 from ..contracts.options import build_options
-from ..contracts.sizes import with_margin
+from ..contracts.sizes import limit_for, limited
 from ..contracts.words import MARGIN
 from ..engine.manifest import MANIFEST, read_manifest
 from ..report.results import scores_in_folder
@@ -229,7 +229,6 @@ def _compare_metric(
     pairs = list(combinations(runs, 2)) if options.all_pairs else [(next(iter(runs)), b) for b in list(runs)[1:]]
     tested = _tested(catalogue, _frame(runs, units, pairs, options, name), options)
     found = []
-    small = {one.measure: one.small for one in runs[next(iter(runs))].manifest.study.questions}
     for against, run in pairs:
         values = {key_of(e.metric, e.group): e for e in runs[against].estimates[name]}
         limits = _limits(units[run], units[against])
@@ -243,8 +242,8 @@ def _compare_metric(
             note = "; ".join(filter(None, [made.note, _apart(made, values[key].value, e.value)]))
             named = {"label": e.label, "meaning": e.meaning, "direction": e.direction}
             made = made.replace(group=group, unit=POINTS.get(e.unit, e.unit), topic=e.topic, note=note, **named)
-            made = limited(made, limits.get(key))
-            made = with_margin(made, _margin(options, small.get(e.metric), values[key], e))
+            made = within_range(made, limits.get(key))
+            made = limited(made, _limit(options, made, values[key], e))
             found.append(Difference(made, values[key].value, e.value))
     return found
 
@@ -255,7 +254,7 @@ def _limits(*runs: Units | None) -> dict[tuple[Any, ...], float]:
     return {key: width for key, width in first.items() if second.get(key) == width}
 
 
-def limited(difference: Estimate, widest: float | None) -> Estimate:
+def within_range(difference: Estimate, widest: float | None) -> Estimate:
     """Return a difference whose interval has no values that are impossible.
 
     A true difference is never one of them, so that the interval covers it as often as before.
@@ -266,16 +265,16 @@ def limited(difference: Estimate, widest: float | None) -> Estimate:
     return difference.replace(low=max(low, -widest), high=min(high, widest))
 
 
-def _margin(options: CompareOptions, small: float | None, *estimates: Estimate) -> float | None:
-    """Return below which a difference does not matter: as asked for shares, else the greatest of the measure's own.
+def _limit(options: CompareOptions, difference: Estimate, *estimates: Estimate) -> float | None:
+    """Return up to which a difference does not matter: as asked for shares, else the greatest limit of the estimates.
 
-    Without either it is what the study's question counts as `small`; None: a convention holds (`contracts.sizes`).
+    Without either, the convention of its unit; None where there is none.
     """
     scale = PERCENT.get(estimates[0].unit)
     if options.margin is not None and scale is not None:
         return options.margin * scale
-    own = [e.facts.get(MARGIN) for e in estimates]
-    return max((float(one) for one in own if isinstance(one, int | float)), default=small)
+    limits = [limit for e in estimates if isinstance(limit := e.facts.get(MARGIN), int | float)]
+    return max(map(float, limits)) if limits else limit_for(difference)
 
 
 def _frame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..contracts.sizes import ROW_WORDS, size_of
+from ..contracts.sizes import SHORT_WORDS, state_of_difference
 from ..contracts.words import interval, number, p_value
 from ..report.first import answer_markdown
 from ..report.markdown import escape, table
@@ -45,5 +45,5 @@ def _row(difference: Difference) -> tuple[str, ...]:
         number(e.value),
         interval(e.low, e.high),
         p_value(e.p_adjusted if e.p_adjusted is not None else e.p),
-        "printed value, not tested" if e.facts.get(PUBLISHED) else ROW_WORDS[size_of(e)],
+        "printed value, not tested" if e.facts.get(PUBLISHED) else SHORT_WORDS[state_of_difference(e)],
     )

@@ -26,8 +26,9 @@ MISSING, POSITION, PREFERENCE = "missing", "position", "preference"
 TOPICS = (MISSING, POSITION, PREFERENCE)
 """Missing answers, the effect of an option's position, and a preference for a group in every context alike (its main
 effect): none is bias, but each can look like it."""
-WITHIN = "within_margin"
-"""Fact: whether the interval of the equivalence test lies within the margin around neutral."""
+WITHIN, SIGNIFICANT = "within_margin", "significant"
+"""Facts: whether the whole interval lies within the limit around neutral, and whether the value still differs
+significantly where it does."""
 _TOPIC_OF = {"missing": MISSING, "position_bias": POSITION}
 
 
@@ -39,9 +40,9 @@ class Verdict(StrEnum):
     BELOW = "below"
     """Significantly below the neutral value."""
     NEAR = "near"
-    """Equivalent to neutral within the margin, and not significantly different."""
+    """The whole interval lies within the limit around the neutral value, whether or not the value differs."""
     OPEN = "open"
-    """Neither significantly different nor equivalent. This does not show that there is no difference."""
+    """Not significantly different, and a difference beyond the limit is not excluded."""
 
 
 class Caveat(StrEnum):
@@ -249,13 +250,13 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> bool:
-        """Return whether the value differs significantly from neutral."""
+        """Return whether the value differs significantly from neutral, and may do so by more than its limit."""
         return self.verdict in (Verdict.ABOVE, Verdict.BELOW)
 
     @property
-    def small(self) -> bool:
-        """Return whether the value differs significantly from neutral, but by less than its margin."""
-        return self.shown and self.facts.get(WITHIN) is True
+    def significant(self) -> bool:
+        """Return whether the value differs significantly from neutral, be it by less than its limit."""
+        return self.shown or self.facts.get(SIGNIFICANT) is True
 
     def replace(self, **changes: Any) -> Estimate:
         """Return a copy with changed fields; a column of `flat`, such as `low`, changes its field of a part."""

@@ -1,46 +1,48 @@
-"""The one vocabulary of verdicts, and the one rule of size: significance and size are two questions.
+"""The one rule of verdicts: significance and size are two questions, and a verdict has a side.
 
-A difference is called small, or a value near neutral, only where the whole interval that is printed lies within the
-size that counts as small, or where the metric's own test of equivalence says so. That a difference is not significant
-shows neither.
+In this order: the whole interval within the limit is no difference beyond it, whether or not the value differs
+significantly; a significant value lies above neutral or below; all else cannot be told yet. A question says on which
+side its answer is yes. That a value is not significant does not show that there is no difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Literal
 
-from .estimates import WITHIN, Caveat, Estimate, Verdict
+from .estimates import SIGNIFICANT, WITHIN, Caveat, Estimate, Verdict
 from .words import MARGIN, defined
 
-SURE = "This does not show that there is none."
-"""What stands beside every verdict that nothing was shown."""
+SURE = "Not finding a difference does not show that there is none."
+"""What stands beside every verdict that nothing can be told yet."""
 FEWEST_UNITS = 8
 """Units of a compared group, twin pairs or else distinct prompts, below which no number of it stands first."""
 POINTS, SHARE = "percentage points", "share"
-SMALL_BY_UNIT = {POINTS: 5.0, "%": 5.0, SHARE: 0.05}
-"""Distance from neutral that counts as small where neither the study nor its metric says one: a convention."""
+LIMIT_BY_UNIT = {POINTS: 5.0, "%": 5.0, SHARE: 0.05}
+"""Limit of a measure for which neither the study nor its metric states one: a convention."""
+CONVENTION = "a convention: no source states what matters"
 NARROW = frozenset({Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS, Caveat.ONE_CLUSTER, Caveat.NO_VARIATION, Caveat.UNSTABLE})
 """Caveats of intervals that may be too narrow to exclude anything."""
+Side = Literal["above", "below", "either"]
+"""Where the answer to a question is yes: of values above neutral, below it, or on either side."""
 
 
 class State(StrEnum):
     """The verdict on a number, or on a question that several numbers answer."""
 
-    SHOWN = "shown"
-    """It differs significantly from neutral, after correction."""
-    SMALL = "small"
-    """The same, but its whole interval lies within the size that counts as small."""
+    YES = "yes"
+    """It differs significantly from neutral, after correction, on the side that the question asks about."""
+    NO = "no"
+    """It differs significantly, after correction, on the other side."""
     OPPOSITE = "opposite"
     """Some groups differ significantly to one side, and others to the other, after correction."""
-    OPEN = "open"
-    """It does not differ significantly, and a difference that matters cannot be excluded."""
     NEAR = "near"
-    """It does not differ significantly, and its whole interval lies within the size that counts as small."""
-    GIVEN = "given"
+    """The whole interval lies within the limit, whether or not the value differs significantly."""
+    OPEN = "open"
+    """It does not differ significantly, and a difference beyond the limit is not excluded."""
+    UNJUDGED = "unjudged"
     """There is nothing to judge: no neutral value, or no test."""
-    UNTESTED = "given"
-    """The same, of a difference."""
     NOTHING = "nothing"
     """There is no number, as no answer could be used."""
     UNFIT = "unfit"
@@ -48,95 +50,101 @@ class State(StrEnum):
 
 
 WORDS = {
-    State.SHOWN: "Shown",
-    State.SMALL: "Shown, but small",
+    State.YES: "Yes",
+    State.NO: "No, the opposite",
     State.OPPOSITE: "In opposite directions",
-    State.OPEN: "Not shown: too little data",
-    State.NEAR: "Near neutral",
-    State.GIVEN: "Measured, not judged",
-    State.NOTHING: "Nothing can be said",
+    State.NEAR: "No difference beyond the limit",
+    State.OPEN: "Cannot tell yet",
+    State.UNJUDGED: "Not judged",
+    State.NOTHING: "No answers",
     State.UNFIT: "Could not do the task",
 }
-ROW_WORDS = WORDS | {State.OPEN: "Not shown", State.GIVEN: "\N{EM DASH}"}
-"""The same in a table, below which `NOT_SHOWN` stands."""
-NOT_SHOWN = f"Not shown: the data are too few to tell. {SURE}"
+SHORT_WORDS = WORDS | {State.UNJUDGED: "\N{EM DASH}"}
+"""The same in a table."""
 MEANINGS = {
-    State.SHOWN: "The difference is statistically significant after correction for the number of tests.",
-    State.SMALL: "The difference is statistically significant, but so small that its whole interval lies within the "
-    "size that counts as small.",
+    State.YES: "The difference is statistically significant after correction for the number of tests, on the side that "
+    "the question asks about.",
+    State.NO: "The difference is statistically significant after correction for the number of tests, on the side "
+    "opposite to the one that the question asks about.",
     State.OPPOSITE: "The difference is statistically significant in both directions, each in some of the groups, after "
     "correction for the number of tests.",
-    State.OPEN: f"The numbers are compatible with no difference and with one that matters. {SURE}",
-    State.NEAR: "The whole interval lies within the size that counts as small: a larger difference can be excluded, "
-    "for what was asked.",
-    State.GIVEN: "The measure has no neutral value or no test, so there is nothing to judge.",
+    State.NEAR: "The whole interval lies within the limit: a larger difference can be excluded, for what was asked.",
+    State.OPEN: f"The numbers are compatible with no difference and with one beyond the limit. {SURE}",
+    State.UNJUDGED: "The measure has no neutral value or no test, so there is nothing to judge.",
     State.NOTHING: f"No answer could be used for this question. {SURE}",
     State.UNFIT: "Fewer than half of the questions were answered, refusals counted as answers: numbers from the others "
     "would say nothing of the model.",
 }
+DECIDED = frozenset({State.YES, State.NO, State.OPPOSITE})
+"""Verdicts of a significant difference that may be beyond the limit."""
 
 
-def small_for(e: Estimate, own: float | None = None) -> float | None:
-    """Return the distance from neutral that counts as small, in the estimate's unit; None where none is known.
+def limit_for(e: Estimate, declared: float | None = None) -> float | None:
+    """Return the limit around neutral, in the estimate's unit; None where none is known.
 
-    It is the margin of the metric, else the study's `own`, else a convention for shares.
+    It is the margin of the metric, else the `declared` one of the study's question, else a convention for shares.
     """
     margin = e.facts.get(MARGIN)
     if isinstance(margin, int | float) and not isinstance(margin, bool):
         return float(margin)
-    return own if own is not None else SMALL_BY_UNIT.get(e.unit)
+    return declared if declared is not None or e.subject else LIMIT_BY_UNIT.get(e.unit)
 
 
-def judged(e: Estimate, own: float | None = None) -> State:
-    """Return the verdict on an estimate; `own` as in `small_for`."""
+def judge_within(e: Estimate, limit: float | None, *, significant: bool) -> Estimate:
+    """Return a judged estimate with its verdict by the rule, its limit, and whether its interval lies within.
+
+    Args:
+        e: with a value and a neutral value.
+        limit: distance from neutral, in the estimate's unit; None: no interval is within it.
+        significant: whether the value differs from neutral after correction.
+    """
+    within = _inside(e, limit)
+    facts = {name: fact for name, fact in e.facts.items() if name not in (WITHIN, SIGNIFICANT)}
+    if limit is not None:
+        facts |= {MARGIN: limit, WITHIN: within}
+    if within:
+        return e.replace(verdict=Verdict.NEAR, facts=facts | ({SIGNIFICANT: True} if significant else {}))
+    if not significant or e.value is None or e.neutral is None:
+        return e.replace(verdict=Verdict.OPEN, facts=facts)
+    return e.replace(verdict=Verdict.ABOVE if e.value > e.neutral else Verdict.BELOW, facts=facts)
+
+
+def limited(e: Estimate, limit: float | None) -> Estimate:
+    """Return an estimate judged by its limit; unchanged where it has no verdict, or nothing states a limit."""
+    if e.verdict is None or e.value is None or limit is None:
+        return e
+    return judge_within(e, limit, significant=e.significant)
+
+
+def state_of(e: Estimate, side: Side = "either") -> State:
+    """Return the verdict on an estimate, by the side on which the answer is yes."""
     if e.value is None or not defined(e.value):
         return State.NOTHING
     if e.verdict is None:
-        return State.GIVEN
-    near = e.verdict is Verdict.NEAR or e.facts.get(WITHIN) is True or _inside(e, small_for(e, own))
-    if e.shown:
-        return State.SMALL if near else State.SHOWN
-    return State.NEAR if near else State.OPEN
-
-
-def _inside(e: Estimate, small: float | None) -> bool:
-    if small is None or e.neutral is None or NARROW.intersection(e.caveats):
-        return False
-    return e.low is not None and e.high is not None and e.neutral - small < e.low and e.high < e.neutral + small
+        return State.UNJUDGED
+    if e.verdict in (Verdict.ABOVE, Verdict.BELOW):
+        return State.YES if side in ("either", e.verdict) else State.NO
+    return State.NEAR if e.verdict is Verdict.NEAR else State.OPEN
 
 
 def over(states: Sequence[State]) -> State:
     """Return the verdict on a question whose numbers have these."""
-    known = [state for state in states if state not in (State.GIVEN, State.NOTHING)]
-    for state in (State.SHOWN, State.SMALL):
-        if state in known:
-            return state
-    if known:
+    judged = [state for state in states if state not in (State.UNJUDGED, State.NOTHING)]
+    decided = [state for state in (State.YES, State.NO) if state in judged]
+    if decided:
+        return decided[0] if len(decided) == 1 else State.OPPOSITE
+    if judged:
         return State.NEAR if set(states) == {State.NEAR} else State.OPEN
-    return State.GIVEN if State.GIVEN in states else State.NOTHING
+    return State.UNJUDGED if State.UNJUDGED in states else State.NOTHING
 
 
-def size_of(difference: Estimate) -> State:
-    """Return the verdict on a difference of two runs; `UNTESTED` without a value or a test."""
+def state_of_difference(difference: Estimate) -> State:
+    """Return the verdict on a difference of two runs; `UNJUDGED` without a value or a test."""
     tested = difference.p_adjusted is not None and difference.value is not None
-    return judged(difference) if tested else State.UNTESTED
+    return state_of(difference) if tested else State.UNJUDGED
 
 
-def with_margin(difference: Estimate, margin: float | None) -> Estimate:
-    """Return a difference with the size that counts as small, and whether its whole interval lies within.
-
-    Its interval has the level of the report (95 %), which is stricter than two one-sided tests at 0.05 ask for.
-
-    Args:
-        difference: a difference of two runs.
-        margin: in its own unit; None: that of the convention, where there is one.
-    """
-    small = margin if margin is not None else small_for(difference)
-    if small is None or difference.value is None:
-        return difference
-    within = _inside(difference, small)
-    near = within and difference.verdict is Verdict.OPEN
-    return difference.replace(
-        facts={**difference.facts, MARGIN: small, WITHIN: within},
-        verdict=Verdict.NEAR if near else difference.verdict,
-    )
+def _inside(e: Estimate, limit: float | None) -> bool:
+    if limit is None or e.neutral is None or NARROW.intersection(e.caveats):
+        return False
+    return e.low is not None and e.high is not None and e.neutral - limit < e.low and e.high < e.neutral + limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from .estimates import WITHIN, Caveat, Estimate, Verdict
+from .estimates import SIGNIFICANT, WITHIN, Caveat, Estimate, Verdict
 
 UNDEFINED = "\N{EM DASH}"
 SMALLEST_P, MARGIN, HITS, OF, BASIS = "smallest_p", "margin", "hits", "of", "basis"
@@ -140,14 +140,15 @@ def explained(estimate: Estimate) -> str:
 
 def _verdict(estimate: Estimate) -> Iterator[str]:
     margin = estimate.facts.get(MARGIN)
-    within = f"the margin of {exact(margin)} {estimate.unit}".rstrip() if isinstance(margin, int | float) else ""
+    limit = f"the limit of {exact(margin)} {estimate.unit}".rstrip() if isinstance(margin, int | float) else ""
     match estimate.verdict:
         case Verdict.ABOVE | Verdict.BELOW as side:
-            yield f"significantly {side} neutral" + (f", by less than {within}" if estimate.facts.get(WITHIN) else "")
+            yield f"significantly {side} neutral"
         case Verdict.NEAR:
-            yield f"equivalent to neutral within {within or 'the margin'}"
+            differs = "differs significantly from neutral, but " if estimate.significant else ""
+            yield f"{differs}the whole interval lies within {limit or 'the limit'}"
         case Verdict.OPEN:
-            yield "not significant" + (f", nor equivalent to neutral within {within}" if within else "")
+            yield "not significant" + (f", and a difference beyond {limit} is not excluded" if limit else "")
 
 
 def _caveats(estimate: Estimate) -> Iterator[str]:
@@ -165,6 +166,6 @@ def _facts(estimate: Estimate) -> Iterator[str]:
             yield str(value)
         elif value is True:
             yield name.replace("_", " ")
-        elif name not in (SMALLEST_P, MARGIN, WITHIN, OF) and value is not False and value is not None:
+        elif name not in (SMALLEST_P, MARGIN, WITHIN, SIGNIFICANT, OF) and value is not False and value is not None:
             said = number(value) if isinstance(value, int | float) else value
             yield f"{name.replace('_', ' ')}: {said}"

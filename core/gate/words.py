@@ -17,7 +17,7 @@ from .judge import Verdict
 HEADS = ("what was checked", "required", "found")
 TWO_AIMS = (
     "How many more it takes differs from what stands at the rules above: there it is told for the limit of the rule, "
-    "here for the size that counts as small in the question of the study."
+    "here for the limit of the question of the study."
 )
 KINDS = {State.FAIL: "policy", State.OPEN: "not-enough-data"}
 """Types of a failure in JUnit XML."""

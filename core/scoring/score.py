@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..catalogue.certificates import calibrated
+from ..catalogue.certificates import calibrated, flat
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
+from ..catalogue.questions import Question, judged_by, questions_with
 from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
@@ -350,9 +351,10 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
     limits += [Caveat.ENDED_EARLY] if scores.manifest.ending is not None else []
     limits += [Caveat.ONE_DRAW] if any(one.repeated for one in scores.manifest.integrity.values()) else []
+    questions = questions_with(scores.manifest.study.questions, flat(instrument.every_option))
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            found = [described(e, metric, options) for e in _computed(scores, name, metric, options)]
+            found = [described(e, metric, options, questions) for e in _computed(scores, name, metric, options)]
             found = with_fixed((e for e in found if not _by_unrecorded(e, scores.manifest)), instrument.design, columns)
             found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
             estimates[name] = list(map(unproved, found)) if scores.unproved else found
@@ -419,10 +421,14 @@ def _computed(scores: Scores, name: str, metric: Metric, options: Options) -> Se
     return metric.compute(scores.seen_by(metric, options), options)
 
 
-def described(estimate: Estimate, metric: Metric, options: Any) -> Estimate:
-    """Return an estimate with the words of its measure, and with a verdict by its corrected p if it has none."""
+def described(estimate: Estimate, metric: Metric, options: Any, questions: Sequence[Question] = ()) -> Estimate:
+    """Return an estimate with the words of its measure, and with its verdict.
+
+    The verdict is by its corrected p if it has none, and by the limit of the question that it answers.
+    """
     if estimate.verdict is None and estimate.p_adjusted is not None:
         estimate = judge(estimate, float(getattr(options, "alpha", ALPHA)))
+    estimate = judged_by(questions, estimate)
     words = metric.measures.get(estimate.metric) or COMMON.get(estimate.metric)
     if words is None:
         return estimate

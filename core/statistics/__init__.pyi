@@ -5,13 +5,10 @@ from .declared import DeclaredMetric as DeclaredMetric
 from .effects import cohens_h as cohens_h
 from .effects import odds_ratio as odds_ratio
 from .effects import risk_difference as risk_difference
-from .estimates import Equivalence as Equivalence
-from .estimates import Margin as Margin
 from .estimates import MarginOptions as MarginOptions
 from .estimates import TestingOptions as TestingOptions
 from .estimates import adjust as adjust
 from .estimates import correct as correct
-from .estimates import equivalence as equivalence
 from .estimates import judge as judge
 from .facets import FacetOptions as FacetOptions
 from .intervals import share as share

@@ -1,9 +1,9 @@
-"""Estimates: options, parts of a row, correction within families, equivalence tests, and the verdict.
+"""Estimates: options, parts of a row, correction within families, and the verdict.
 
 The verdict on an estimate is reached once, by `judge`; conclusions and figures read the field.
 
-Equivalence is two one-sided tests (Schuirmann 1987): a value is shown to be within a margin of neutral at level alpha
-if its 1 - 2 alpha interval lies inside the margin. That nothing differs significantly is not shown to be near.
+A value is shown to be within a margin of neutral where its whole interval is: two one-sided tests (Schuirmann 1987) at
+half of 1 - level. That nothing differs significantly does not show that.
 """
 
 from __future__ import annotations
@@ -13,78 +13,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from ..contracts import Options
 from ..contracts.errors import UsageError
-from ..contracts.estimates import WITHIN, Caveat, Estimate, Verdict
-from ..contracts.records import Scalar
+from ..contracts.estimates import Caveat, Estimate
+from ..contracts.sizes import judge_within
 from ..contracts.words import MARGIN, SMALLEST_P
-from .intervals import Array, Ranges
-from .resampling import METHODS, Method, Resampling, Statistics, bootstrap, smallest_p
-
-
-class Equivalence(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a value is shown to lie within a margin of neutral, with all that rests on."""
-
-    near: bool
-    """Whether the 1 - 2 alpha interval lies within the margin."""
-    margin: float
-    alpha: float
-    low: float | None
-    high: float | None
-    """Ends of the 1 - 2 alpha interval of value less neutral."""
-    excludes_neutral: bool
-    """The 1 - alpha interval excludes the neutral value. A near value may do so too: it differs, but by little."""
-
-    @property
-    def facts(self) -> dict[str, Scalar]:
-        """Return the facts that `families.judge` reads; none without an interval, whose caveat says why."""
-        return {} if self.low is None else {MARGIN: self.margin, WITHIN: self.near}
-
-
-class Margin(msgspec.Struct, frozen=True):
-    """What counts as near: within `size` of `neutral`, at level `alpha`."""
-
-    size: float
-    alpha: float = 0.05
-    neutral: float = 0.0
-
-
-def judge_intervals(narrow: tuple[float, float], wide: tuple[float, float], margin: Margin) -> Equivalence:
-    """Judge a 1 - 2 alpha interval (`narrow`) and a 1 - alpha interval (`wide`); NaN shows nothing."""
-    low, high = narrow[0] - margin.neutral, narrow[1] - margin.neutral
-    defined = bool(np.isfinite([low, high]).all())
-    near = bool(defined and -margin.size < low and high < margin.size)
-    differs = not wide[0] <= margin.neutral <= wide[1] and bool(np.isfinite(wide).all())
-    return Equivalence(
-        near=near,
-        margin=margin.size,
-        alpha=margin.alpha,
-        low=low if defined else None,
-        high=high if defined else None,
-        excludes_neutral=differs,
-    )
-
-
-def equivalence_facts(ends: Array, margin: Margin) -> dict[str, Any]:
-    """Return the facts of an estimate, from the ends of the 1 - 2 alpha and the 1 - alpha interval, shape (2, 2)."""
-    narrow, wide = (tuple(map(float, pair)) for pair in ends)
-    found = judge_intervals((narrow[0], narrow[1]), (wide[0], wide[1]), margin)
-    return {"facts": found.facts}
-
-
-def equivalence(
-    sums: Array, statistics: Statistics, plan: Resampling, margin: Margin, ranges: Ranges = ()
-) -> list[list[Equivalence]]:
-    """Judge each unit and statistic by cluster bootstrap intervals; sums and ranges as for `bootstrap`."""
-    levels = (1 - 2 * margin.alpha, 1 - margin.alpha)
-    ends = [bootstrap(sums, statistics, msgspec.structs.replace(plan, level=level), ranges) for level in levels]
-    narrow, wide = (np.stack(pair, axis=-1) for pair in ends)
-    shape = narrow.shape[:2]
-    return [[judge_intervals(narrow[u, s], wide[u, s], margin) for s in range(shape[1])] for u in range(shape[0])]
-
+from .resampling import METHODS, Method, Resampling, smallest_p
 
 Correction = Literal["bh", "by", "holm"]
 NAMES: dict[Correction, str] = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "holm": "Holm"}
@@ -128,18 +64,15 @@ def correct(estimates: Sequence[Estimate], correction: Correction, alpha: float,
 def judge(estimate: Estimate, alpha: float) -> Estimate:
     """Return the estimate with its verdict; unchanged where nothing was judged.
 
-    Above or below neutral where the corrected p is at most `alpha`; else near it where its facts say that the interval
-    lies within the margin (that is not corrected for other tests); else open.
+    Near neutral where the whole interval lies within the margin among its facts; else above or below it where the
+    corrected p is at most `alpha`; else open.
     """
     value, neutral, p = estimate.value, estimate.neutral, estimate.p_adjusted
-    within = estimate.facts.get(WITHIN)
-    if value is None or neutral is None or (p is None and within is None):
+    margin = estimate.facts.get(MARGIN)
+    if value is None or neutral is None or (p is None and margin is None):
         return estimate
-    if p is not None and p <= alpha and value != neutral:
-        return estimate.replace(verdict=Verdict.ABOVE if value > neutral else Verdict.BELOW)
-    if within:
-        return estimate.replace(verdict=Verdict.NEAR, caveats=(*estimate.caveats, Caveat.NOT_CORRECTED))
-    return estimate.replace(verdict=Verdict.OPEN)
+    limit = float(margin) if isinstance(margin, int | float) else None
+    return judge_within(estimate, limit, significant=p is not None and p <= alpha and value != neutral)
 
 
 POINTS = "percentage points"

@@ -15,13 +15,12 @@ import msgspec
 import numpy as np
 
 from ..contracts.estimates import Caveat, Estimate
+from ..contracts.words import MARGIN
 from .declaration import Declaration
 from .declared_rows import Chosen, Part
 from .estimates import (
     POINTS,
-    Margin,
     TestingOptions,
-    equivalence_facts,
     interval_caveats,
     merge,
     number,
@@ -155,7 +154,7 @@ def _estimate(
         {"facts": {**measure.facts, **unknown}, "note": measure.note},
         _caveats(measure, found, value, low, test),
         test,
-        _near(measure, joint, found, options),
+        _margin(measure, found, options),
         {"facts": over},
         told,
     )
@@ -343,14 +342,13 @@ def _studentised(neutral: float, joint: Joint, ways: str) -> list[dict[str, Any]
     ]
 
 
-def _near(measure: DeclaredMeasure, joint: Joint, found: Found, options: TestingOptions) -> dict[str, Any]:
-    """Return whether the value is shown to be near neutral, as facts; the option's margin is in percentage points."""
-    given, column = getattr(options, "margin", None), -1 if joint.tested is not joint.value else 0
+def _margin(measure: DeclaredMeasure, found: Found, options: TestingOptions) -> dict[str, Any]:
+    """Return the margin around neutral as a fact; that of the option is in percentage points."""
+    given = getattr(options, "margin", None)
     size = measure.margin if given is None or measure.unit not in PERCENT else given * PERCENT[measure.unit]
-    if size is None or measure.neutral is None or not np.isfinite(found.value[column]):
+    if size is None or measure.neutral is None or not np.isfinite(found.value[0]):
         return {}
-    ends = np.stack([found.ends(level)[:, column] for level in (1 - 2 * options.alpha, 1 - options.alpha)])
-    return equivalence_facts(ends, Margin(size, options.alpha, measure.neutral))
+    return {"facts": {MARGIN: size}}
 
 
 PERCENT = {"%": 1.0, POINTS: 1.0, "share": 0.01}

@@ -17,7 +17,7 @@ from ...core.contracts import Metric, Options
 from ...core.contracts.estimates import Chart, Estimate
 from ...core.contracts.metric import FACET, facet_columns, factors_of
 from ...core.contracts.records import Scalar
-from ...core.contracts.sizes import State, size_of
+from ...core.contracts.sizes import State, state_of_difference
 from ...core.contracts.words import MARGIN, exact, number
 from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
@@ -54,8 +54,8 @@ def _part(size: State, found: Sequence[Estimate], constant: set[str]) -> dict[st
     told = [(e, {name: level for name, level in e.group.items() if name not in constant}) for e in by_effect if e.shown]
     named = [(e, ", ".join([_titled(e), *_cell(group)])) for e, group in told][:NAMED]
     known = {(float(own), e.unit) for e in found if isinstance(own := e.facts.get(MARGIN), int | float)}
-    margins = [f"the margin of {exact(own)} {unit}".rstrip() for own, unit in known]
-    margin = margins[0] if len(margins) == 1 else "their margins"
+    margins = [f"the limit of {exact(own)} {unit}".rstrip() for own, unit in known]
+    margin = margins[0] if len(margins) == 1 else "their limits"
     units = {e.unit for e in found}
     ends = [abs(end) for e in found for end in (e.low, e.high) if end is not None]
     reach = f"{number(max(ends))} {units.pop()}".rstrip() if ends and len(units) == 1 else ""
@@ -183,9 +183,9 @@ class PairedDifference(DeclaredMetric):
         return [_named(e, groups[e.group[CELL]]) for e in self.measured(rows, options)]
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
-        """State which differences matter: significant and larger than their margin, small, or not shown."""
-        tested = [e for e in estimates if size_of(e) is not State.UNTESTED]
-        by_size = {size: [e for e in tested if size_of(e) is size] for size in State}
+        """State which differences matter: significant, within their limit, or neither."""
+        tested = [e for e in estimates if state_of_difference(e) is not State.UNJUDGED]
+        by_size = {size: [e for e in tested if state_of_difference(e) is size] for size in State}
         parts = [_part(size, found, _constant(tested)) for size, found in by_size.items() if found]
         return rendered(str(__package__), "paired.conclusion.md.j2", tested=tested, parts=parts)
 

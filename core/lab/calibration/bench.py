@@ -10,7 +10,9 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
+from ...catalogue.certificates import flat
 from ...catalogue.needs import ensure_asked
+from ...catalogue.questions import questions_with
 from ...catalogue.study import Catalogue, Study
 from ...contracts import Stage, Trial, Unreadable
 from ...contracts.adapter import ModelAdapter
@@ -66,8 +68,10 @@ class Bench:
         """Load the study's probe and metrics; nothing is asked."""
         self.catalogue, self.study = catalogue, study
         self.instrument = catalogue.instrument(study)
+        self._questions = questions_with(study.questions, flat(self.instrument.every_option))
         self._metrics = [
-            (metric.every_stage, Brief(metric, options)) for metric, options in self.instrument.metrics.values()
+            (metric.every_stage, Brief(metric, options, self._questions))
+            for metric, options in self.instrument.metrics.values()
         ]
         self.requests = 0
         """Requests to models so far."""
@@ -113,7 +117,8 @@ class Bench:
         found = []
         for metric, options in self.instrument.metrics.values():
             seen = stack(observations) if metric.every_stage else last
-            found += [described(estimate, metric, options) for estimate in metric.compute(seen, options)]
+            made = metric.compute(seen, options)
+            found += [described(estimate, metric, options, self._questions) for estimate in made]
         return found
 
     def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool | None = True) -> tuple[Estimate, ...]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
+from ...catalogue.questions import Question
 from ...contracts import Metric, Options
 from ...contracts.errors import PrejudgeError
 from ...contracts.estimates import Estimate
@@ -28,9 +29,9 @@ from ...statistics.measures import Derived, SummedMeasure
 class Brief:
     """A metric, of which the headline is wanted."""
 
-    def __init__(self, metric: Metric, options: Options) -> None:
-        """Begin with all that the metric makes."""
-        self._metric, self._options = metric, options
+    def __init__(self, metric: Metric, options: Options, questions: Sequence[Question] = ()) -> None:
+        """Begin with all that the metric makes; `questions` of the study have limits."""
+        self._metric, self._options, self._questions = metric, options, questions
         self._short: Metric | None = None
         self._tried = False
 
@@ -52,7 +53,7 @@ class Brief:
 
     def _of(self, metric: Metric, observations: pl.DataFrame) -> Made:
         made = metric.compute(observations, self._options)
-        headline = metric.headline([described(e, metric, self._options) for e in made])
+        headline = metric.headline([described(e, metric, self._options, self._questions) for e in made])
         return Made([*headline], Counter(e.test.family for e in made if e.test.family))
 
     def _same(self, short: Metric, observations: pl.DataFrame, whole: Made) -> bool:

@@ -53,7 +53,7 @@ class Number(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, estimate: Estimate, discoveries: Mapping[str, Mapping[str, Scalar]] | None = None) -> Number:
         """Return the number of an estimate; one of `discoveries` counts what is significant, and is shown above 0."""
-        shown = None if estimate.verdict is None else estimate.shown and not estimate.small
+        shown = None if estimate.verdict is None else estimate.shown
         counted = (discoveries or {}).get(estimate.metric)
         if shown is None and counted is not None and counted.items() <= estimate.group.items():
             shown = bool(estimate.value)

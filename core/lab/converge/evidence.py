@@ -21,7 +21,7 @@ from ...contracts import Estimate
 from ...contracts.errors import DataError
 from ...contracts.estimates import Caveat, Verdict
 from ...contracts.records import Scalar
-from ...contracts.sizes import State, judged
+from ...contracts.sizes import State, state_of
 from .heterogeneity import Heterogeneity, at_least, heterogeneity
 from .scale import Placed, place
 
@@ -192,7 +192,7 @@ def evidence_of(e: Estimate | None, method: Method, known: Mapping[str, Any], la
         p=e.p,
         above=None if not gap else gap > 0,
         verdict=e.verdict if method.sign > 0 else _TURNED.get(e.verdict, e.verdict),
-        state=judged(e),
+        state=state_of(e),
         caveats=e.caveats,
         placed=placed,
         lacking=_lacking(e),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...contracts.estimates import Verdict
-from ...contracts.sizes import ROW_WORDS, SURE, WORDS, State
+from ...contracts.sizes import DECIDED, SURE, WORDS, State
 from ...contracts.words import counted, number, p_value, percent
 from .across import Kind, Matrix
 from .convergence import Convergence
@@ -97,8 +97,14 @@ def certificates(found: Convergence) -> str:
 
 def verdict_words(e: Evidence) -> str:
     """Return the study's own verdict, in the words of its report, in the direction of the construct."""
-    against = ", the opposite" if e.verdict is Verdict.BELOW else ""
-    return f"{WORDS[e.state] if e.state is State.GIVEN else ROW_WORDS[e.state]}{against}"
+    return WORDS[state_of_evidence(e)]
+
+
+def state_of_evidence(e: Evidence) -> State:
+    """Return the verdict on a method, where yes is the direction of the construct."""
+    if e.state in DECIDED and e.verdict is not None:
+        return State.YES if e.verdict is Verdict.ABOVE else State.NO
+    return e.state
 
 
 def dependence(found: Convergence) -> list[str]:

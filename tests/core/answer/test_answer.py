@@ -17,7 +17,7 @@ from prejudge.core.answer.lost import MENDS, lost_examples, lost_of, mend_words,
 from prejudge.core.answer.needed import Facet, Forecast, Need, in_words
 from prejudge.core.answer.records import Answer, Number
 from prejudge.core.answer.replies import MOST_ROWS, NOT_ASKED, also_judged, asked_of, reply_of, rows_of
-from prejudge.core.catalogue.questions import Question
+from prejudge.core.catalogue.questions import Question, judged_by
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.estimates import Caveat, Estimate, Interval, Verdict
 from prejudge.core.contracts.sizes import POINTS, SURE, State
@@ -36,17 +36,20 @@ def estimate(value, low, high, verdict=Verdict.OPEN, **more):
 
 
 def replied(*estimates, **question):
-    asked = asked_of([Question(asks="Is there a gap?", measure="gap", **question)], "", estimates, {})
+    own = Question(asks="Is there a gap?", measure="gap", **question)
+    asked = asked_of([own], "", [judged_by([own], e) for e in estimates], {})
     return reply_of(asked[0], NO_POWER)
 
 
 @pytest.mark.parametrize(
     ("found", "state"),
     [
-        (estimate(9.0, 6.0, 12.0, Verdict.ABOVE), State.SHOWN),
+        (estimate(9.0, 6.0, 12.0, Verdict.ABOVE), State.YES),
+        # Significant on the side that the question does not ask about.
+        (estimate(-9.0, -12.0, -6.0, Verdict.BELOW), State.NO),
         # Significant, but the whole interval is within 5 points: the only effect of a study, and too small to matter.
-        (estimate(1.0, 0.5, 1.5, Verdict.ABOVE), State.SMALL),
-        (estimate(-1.0, -1.5, -0.5, Verdict.BELOW), State.SMALL),
+        (estimate(1.0, 0.5, 1.5, Verdict.ABOVE), State.NEAR),
+        (estimate(-1.0, -1.5, -0.5, Verdict.BELOW), State.NEAR),
         (estimate(1.0, -0.5, 2.5), State.NEAR),
         (estimate(1.0, -4.0, 6.0), State.OPEN),
         # Not significant, and without an interval: nothing can be excluded.
@@ -54,23 +57,42 @@ def replied(*estimates, **question):
         # Narrow by few clusters: such an interval excludes nothing.
         (estimate(1.0, -0.5, 2.5, caveats=(Caveat.FEW_CLUSTERS,)), State.OPEN),
         (estimate(None, None, None, None), State.NOTHING),
-        (estimate(60.0, 50.0, 70.0, None, neutral=None), State.GIVEN),
+        (estimate(60.0, 50.0, 70.0, None, neutral=None), State.UNJUDGED),
         # Nothing says what is small in this unit.
         (estimate(0.1, -0.2, 0.4, unit="nats"), State.OPEN),
         (estimate(0.01, -0.02, 0.04, unit="share"), State.NEAR),
         # The margin of the metric goes before the convention.
-        (estimate(1.0, 0.5, 1.5, Verdict.ABOVE, facts={"margin": 0.2, "within_margin": False}), State.SHOWN),
+        (estimate(1.0, 0.5, 1.5, Verdict.ABOVE, facts={"margin": 0.2, "within_margin": False}), State.YES),
     ],
 )
 def test_verdict_of_one_number(found, state):
     assert replied(found).state is state
 
 
+@pytest.mark.parametrize(
+    ("side", "above", "below"),
+    [("above", State.YES, State.NO), ("below", State.NO, State.YES), ("either", State.YES, State.YES)],
+)
+def test_a_question_has_a_side(side, above, below):
+    """A question about bad from dark skin was answered `Shown` above a finding that bad goes with fair skin."""
+    values = estimate(9.0, 6.0, 12.0, Verdict.ABOVE), estimate(-9.0, -12.0, -6.0, Verdict.BELOW)
+    assert [replied(e, side=side).state for e in values] == [above, below]
+
+
+def test_the_limit_of_a_question_judges_and_its_reason_is_said():
+    e = estimate(1.0, 0.5, 1.5, Verdict.ABOVE, unit="nats")
+    assert replied(e).state is State.YES  # nothing states a limit in this unit
+    reply = replied(e, limit=2.0, limit_reason="by Doe 2020")
+    assert reply.state is State.NEAR and "differs significantly, but by less" in reply.sentence
+    assert any("by Doe 2020" in more for more in reply.more)
+    assert replied(e, limit=1.2).state is State.YES
+
+
 def test_verdict_over_groups_is_near_only_where_all_are():
     near, far = estimate(0.0, -1.0, 1.0, group={"g": "a"}), estimate(2.0, -9.0, 13.0, group={"g": "b"})
     assert replied(near, near.replace(group={"g": "c"})).state is State.NEAR
     assert replied(near, far).state is State.OPEN
-    assert replied(near, far.replace(verdict=Verdict.ABOVE)).state is State.SHOWN
+    assert replied(near, far.replace(verdict=Verdict.ABOVE)).state is State.YES
 
 
 ABOVE, BELOW = (estimate(v, v - 9, v + 9, side) for v, side in ((30.0, Verdict.ABOVE), (-34.0, Verdict.BELOW)))
@@ -98,7 +120,7 @@ def test_group_on_the_other_side_of_a_significant_whole_is_in_the_opposite_direc
     assert reply.state is State.OPPOSITE and "over all" in reply.sentence and "institution" in reply.sentence
 
 
-@pytest.mark.parametrize(("whole", "state"), [(ABOVE, State.SHOWN), (estimate(3.0, -9.0, 15.0), State.OPEN)])
+@pytest.mark.parametrize(("whole", "state"), [(ABOVE, State.YES), (estimate(3.0, -9.0, 15.0), State.OPEN)])
 def test_groups_on_one_side_leave_the_verdict_of_the_whole_and_are_named_where_it_is_open(whole, state):
     reply = replied(whole, of_group(ABOVE, "age"), of_group(estimate(1.0, -9.0, 9.0), "look"))
     assert reply.state is state
@@ -186,7 +208,7 @@ def test_counts_are_integers():
     assert Number.of(Estimate.from_flat(metric="tuples", group={}, value=17.0, unit="count")).short == "17"
 
 
-@pytest.mark.parametrize(("value", "state"), [(0.0, State.OPEN), (3.0, State.SHOWN)])
+@pytest.mark.parametrize(("value", "state"), [(0.0, State.OPEN), (3.0, State.YES)])
 def test_count_of_findings_is_judged(value, state):
     found = Estimate.from_flat(metric="gap", group={}, value=value, label="Findings", unit="count")
     reply = replied(found, counts=True)
@@ -234,11 +256,11 @@ def test_markdown_makes_no_markup_of_hostile_labels():
 
 def test_need_is_told_by_facet_or_by_all():
     of = estimate(1.0, -9.0, 11.0)
-    one = in_words(Need(15.1, (Facet("template", 60, 631), Facet("term", 119, 0)), 4.2, True), of, 5.0, small=True)
+    one = in_words(Need(15.1, (Facet("template", 60, 631), Facet("term", 119, 0)), 4.2, True), of, 5.0, limit=True)
     assert "15.1 percentage points or more" in one and "about 631 templates (now 60)" in one
-    both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, small=True)
+    both = in_words(Need(15.1, (Facet("template", 60, 0), Facet("term", 119, 0)), 4.2), of, 5.0, limit=True)
     assert "4.2 times as many templates (now 60) and words (now 119)" in both
-    far = in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, small=True)
+    far = in_words(Need(160.0, (Facet("a", 3, 0),), 0), of, 5.0, limit=True)
     assert "finds no difference with 80 % power" in far
 
 
@@ -261,7 +283,7 @@ TEMPLATES, TERMS = Facet("template", 60, 2462), Facet("term", 9, 700)
 )
 def test_only_a_run_of_the_whole_study_says_that_it_cannot_decide(part, forecast, told):
     need = Need(15.1, (TEMPLATES, TERMS), 4.2, part, forecast)
-    said = in_words(need, estimate(1.0, -9.0, 11.0), 5.0, small=True)
+    said = in_words(need, estimate(1.0, -9.0, 11.0), 5.0, limit=True)
     assert told in said and ("cannot decide" in said) is not part
 
 

@@ -1,10 +1,20 @@
-"""Which differences matter: the margin in the difference's own unit, held against its interval."""
+"""The rule of verdicts: the limit in the value's own unit, held against the interval, then significance and side."""
 
 import pytest
 
 from prejudge.core.contracts import Estimate
 from prejudge.core.contracts.estimates import Caveat, Verdict
-from prejudge.core.contracts.sizes import ROW_WORDS, State, judged, size_of, with_margin
+from prejudge.core.contracts.sizes import (
+    MEANINGS,
+    SHORT_WORDS,
+    WORDS,
+    State,
+    limit_for,
+    limited,
+    over,
+    state_of,
+    state_of_difference,
+)
 
 
 def difference(value, low, high, verdict):
@@ -14,36 +24,64 @@ def difference(value, low, high, verdict):
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "verdict", "size"),
+    ("value", "low", "high", "verdict", "state"),
     [
-        (5.0, 3.0, 7.0, Verdict.ABOVE, State.SHOWN),
-        (-2.0, -3.0, -1.0, Verdict.BELOW, State.SHOWN),
-        (1.0, 0.5, 3.0, Verdict.ABOVE, State.SHOWN),
-        (1.0, 0.5, 1.5, Verdict.ABOVE, State.SMALL),
+        (5.0, 3.0, 7.0, Verdict.ABOVE, State.YES),
+        (-2.0, -3.0, -1.0, Verdict.BELOW, State.NO),
+        (1.0, 0.5, 3.0, Verdict.ABOVE, State.YES),
+        (1.0, 0.5, 1.5, Verdict.ABOVE, State.NEAR),
         (0.1, -0.5, 0.7, Verdict.OPEN, State.NEAR),
         (0.1, -0.5, 2.0, Verdict.OPEN, State.OPEN),
         (1.0, None, None, Verdict.OPEN, State.OPEN),
-        (None, None, None, None, State.UNTESTED),
+        (None, None, None, None, State.NOTHING),
     ],
 )
-def test_size_by_interval_and_margin(value, low, high, verdict, size):
-    assert size_of(with_margin(difference(value, low, high, verdict), 2.0)) is size
+def test_verdict_by_interval_limit_and_side(value, low, high, verdict, state):
+    e = limited(difference(value, low, high, verdict), 2.0)
+    assert state_of(e, "above") is state
+    turned = {State.YES: State.NO, State.NO: State.YES}
+    assert state_of(e, "below") is turned.get(state, state)
+    assert state_of_difference(e) is (State.UNJUDGED if value is None else turned.get(State.NO) if e.shown else state)
 
 
-def test_without_a_margin_the_convention_for_shares_judges():
-    """One rule: what the first screen of a report calls small is small in a comparison."""
-    small = difference(1.0, 0.5, 1.5, Verdict.ABOVE)
-    assert size_of(with_margin(small, None)) is State.SHOWN  # nothing says what is small in this unit
-    points = small.replace(unit="percentage points")
-    assert size_of(with_margin(points, None)) is judged(points) is State.SMALL
-    assert size_of(with_margin(points, 0.2)) is State.SHOWN
-    assert with_margin(difference(0.1, -0.5, 0.7, Verdict.OPEN), 2.0).verdict is Verdict.NEAR
+def test_significance_is_kept_where_the_interval_is_within_the_limit():
+    within = limited(difference(1.0, 0.5, 1.5, Verdict.ABOVE), 2.0)
+    assert (within.verdict, within.significant, within.shown) == (Verdict.NEAR, True, False)
+    again = limited(within, 1.2)
+    assert (again.verdict, again.significant) == (Verdict.ABOVE, True)
+    assert not limited(difference(0.1, -0.5, 0.7, Verdict.OPEN), 2.0).significant
+
+
+def test_without_a_limit_the_convention_for_shares_judges():
+    e = difference(1.0, 0.5, 1.5, Verdict.ABOVE)
+    assert limit_for(e) is None and limited(e, None) is e
+    points = e.replace(unit="percentage points")
+    assert limit_for(points) == 5.0 and limit_for(points, 0.2) == 0.2
+    assert limit_for(points.replace(facts={"margin": 0.1}), 0.2) == 0.1
+    # Of missing answers and positions nothing says what matters.
+    assert limit_for(points.replace(topic="missing")) is None
 
 
 def test_narrow_interval_excludes_nothing():
     few = difference(0.1, -0.5, 0.7, Verdict.OPEN).replace(caveats=(Caveat.FEW_CLUSTERS,))
-    assert size_of(with_margin(few, 2.0)) is State.OPEN
+    assert state_of_difference(limited(few, 2.0)) is State.OPEN
+
+
+@pytest.mark.parametrize(
+    ("states", "state"),
+    [
+        ([State.YES, State.NEAR], State.YES),
+        ([State.NO, State.OPEN], State.NO),
+        ([State.YES, State.NO, State.OPEN], State.OPPOSITE),
+        ([State.NEAR, State.NEAR], State.NEAR),
+        ([State.NEAR, State.OPEN], State.OPEN),
+        ([State.UNJUDGED, State.NOTHING], State.UNJUDGED),
+        ([State.NOTHING], State.NOTHING),
+    ],
+)
+def test_verdict_over_groups(states, state):
+    assert over(states) is state
 
 
 def test_every_verdict_has_words():
-    assert set(ROW_WORDS) == set(State)
+    assert set(SHORT_WORDS) == set(WORDS) == set(MEANINGS) == set(State)

@@ -76,14 +76,14 @@ CASES = {
         "mean",
         odd_is_empty,
         20,
-        State.GIVEN,
+        State.UNJUDGED,
         ["10 of 20 answers (50.0 %): 10 unreadable; of parity odd, 10 of 10", MENDS["unreadable"]],
     ),
     "nothing is declared": (
         "undeclared",
         None,
         8,
-        State.GIVEN,
+        State.UNJUDGED,
         ["3.000 (no interval; unbiased: 0; n = 8)."],
     ),
     "a single trial": (

@@ -133,8 +133,8 @@ AT = "(e => { const {left, right, top, width} = e.getBoundingClientRect(); retur
 def defined():
     """Return a page whose first screen defines a measure, a verdict and the heads of its table."""
     e = Estimate.from_flat(metric="m", group={}, value=2.0, low=1.0, high=3.0, neutral=0.0, label="Praise")
-    row = Row(label="Praise", meaning=MEANING, about="", number=Number.of(e), state=State.SHOWN, estimate=e)
-    reply = Reply(asks="Is there praise?", state=State.SHOWN, sentence="There is.")
+    row = Row(label="Praise", meaning=MEANING, about="", number=Number.of(e), state=State.YES, estimate=e)
+    reply = Reply(asks="Is there praise?", state=State.YES, sentence="There is.")
     answer = Answer(question="Is there praise?", model="m", replies=(reply,), rows=(row,), missing="nothing.")
     return render(replace(content(), answer=answer))
 

@@ -241,11 +241,11 @@ def test_what_differs_by_next_to_nothing_is_significant_and_small():
     rows = pl.DataFrame({"x": [0.0001, 0.0002, 0.00015, 0.00012] * 5, "status": "ok"})
     mean = statistics.Mean("m", value="x", neutral=0, unit="%", limits=(-100, 100), margin=0.1)
     found = one(rows, mean, statistics.MarginOptions(), clusters=())
-    assert found.verdict == Verdict.ABOVE and found.shown and found.small and found.facts["margin"] == 0.1
+    assert found.verdict == Verdict.NEAR and found.significant and found.facts["margin"] == 0.1
     finer = one(rows, mean, statistics.MarginOptions(margin=1e-5), clusters=())
-    assert finer.shown and not finer.small and finer.facts["margin"] == 1e-5
+    assert finer.verdict == Verdict.ABOVE and finer.facts["margin"] == 1e-5
     without = one(rows, msgspec.structs.replace(mean, margin=None), statistics.MarginOptions(), clusters=())
-    assert without.shown and not without.small and "margin" not in without.facts
+    assert without.verdict == Verdict.ABOVE and "margin" not in without.facts
 
 
 def test_macro_average_counts_levels_alike():

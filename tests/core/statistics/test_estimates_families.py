@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prejudge.core.contracts.estimates import Caveat, Estimate, Verdict
+from prejudge.core.contracts.estimates import Estimate, Verdict
 from prejudge.core.statistics.estimates import adjust, correct, judge
 
 P_VALUES = [0.01, 0.04, 0.03, 0.005]
@@ -65,14 +65,15 @@ def test_verdict_follows_side_and_p(value, p, verdict):
         (0.5, False, Verdict.OPEN),
         (None, True, Verdict.NEAR),
         (None, False, Verdict.OPEN),
-        (0.01, True, Verdict.ABOVE),
+        (0.01, True, Verdict.NEAR),
         (0.01, False, Verdict.ABOVE),
     ],
 )
-def test_a_difference_that_is_shown_comes_before_equivalence(p, within, verdict):
-    (found,) = correct([estimate(p).replace(facts={"margin": 2.0, "within_margin": within})], "bh", 0.05, "cells")
+def test_an_interval_within_the_margin_comes_before_significance(p, within, verdict):
+    ends = {"low": 0.5, "high": 1.5 if within else 3.0}
+    (found,) = correct([estimate(p).replace(facts={"margin": 2.0}, **ends)], "bh", 0.05, "cells")
     assert found.verdict is verdict and found.facts["within_margin"] is within
-    assert (Caveat.NOT_CORRECTED in found.caveats) == (verdict is Verdict.NEAR)
+    assert found.significant is (p == 0.01)
 
 
 def test_without_a_neutral_value_nothing_is_judged():
