@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from ..core.catalogue.study import Catalogue
 from ..core.compare.pair import checked_units
 from ..core.contracts import PROMPT_KEY, Metric, Options
 from ..core.contracts.errors import PluginError
@@ -263,6 +264,14 @@ class MetricContract:
         changes = differing_numbers(recipe, golden_path(recipe))
         shown = "\n".join(map(str, changes[:10]))
         assert not changes, f"{len(changes)} numbers differ. If that is meant: prejudge calibrate --numbers\n{shown}"
+
+    def test_questions_state_their_limits(self) -> None:
+        """A question of `study` says up to which distance from neutral a difference does not matter, and why."""
+        entries = Catalogue.load().registry.studies
+        questions = entries[self.study].questions if self.study else ()
+        bare = [question.asks for question in questions if not question.counts and question.limit is None]
+        bare += [question.asks for question in questions if question.limit is not None and not question.limit_reason]
+        assert not bare, f"without `limit` or `limit_reason`: {bare}"
 
     def _equal(self, first: Sequence[Estimate], second: Sequence[Estimate], when: str) -> None:
         assert [_name(e) for e in first] == [_name(e) for e in second], f"other estimates {when}"

@@ -69,7 +69,7 @@ def judge(estimate: Estimate, alpha: float) -> Estimate:
     """
     value, neutral, p = estimate.value, estimate.neutral, estimate.p_adjusted
     margin = estimate.facts.get(MARGIN)
-    if value is None or neutral is None or (p is None and margin is None):
+    if value is None or neutral is None or (p is None and (margin is None or estimate.low is None)):
         return estimate
     limit = float(margin) if isinstance(margin, int | float) else None
     return judge_within(estimate, limit, significant=p is not None and p <= alpha and value != neutral)

@@ -32,7 +32,7 @@ from prejudge.core.compare import (
     write_comparison,
 )
 from prejudge.core.compare.beside import in_words, set_beside
-from prejudge.core.compare.compare import limited
+from prejudge.core.compare.compare import within_range
 from prejudge.core.compare.markdown import ROWS, markdown
 from prejudge.core.compare.pair import Units, families, key_of, widest
 from prejudge.core.compare.write import largest
@@ -121,8 +121,8 @@ def test_interval_of_a_difference_has_no_impossible_values():
     widths = widest(Units(frame, ("g",)))
     assert widths == {key_of("m", {"g": "a"}): 200.0, key_of("m", {"g": "b"}): 100.0}
     wide = Estimate.from_flat(metric="m", group={}, value=90.0, low=40.0, high=140.0)
-    assert limited(wide, 100.0).high == 100.0 and limited(wide, 100.0).low == 40.0
-    assert limited(wide, None) == wide and limited(wide.replace(low=None, high=None), 100.0).low is None
+    assert within_range(wide, 100.0).high == 100.0 and within_range(wide, 100.0).low == 40.0
+    assert within_range(wide, None) == wide and within_range(wide.replace(low=None, high=None), 100.0).low is None
 
 
 def test_missing_trial_of_either_is_left_out_and_bounded(comparing, run_study, store):
