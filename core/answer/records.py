@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 
@@ -168,6 +169,30 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the numbers are not final."""
     beside: tuple[str, ...] = ()
     """What other analyses of the run say."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the answer as plain values, for programs: verdicts by `state`, numbers in the units of estimates."""
+        return {
+            "question": self.question,
+            "model": self.model,
+            "preliminary": self.preliminary,
+            "first": list(self.first),
+            "answers": [
+                {"asks": r.asks, "state": r.state, "verdict": r.verdict, "sentence": r.sentence, "more": list(r.more)}
+                for r in self.replies
+            ],
+            "numbers": [
+                {
+                    **{"label": row.label, "about": row.about, "state": row.state, "verdict": row.verdict},
+                    **{"measure": row.estimate.metric, "group": row.estimate.group, "unit": row.estimate.unit},
+                    **{"value": row.estimate.value, "low": row.estimate.low, "high": row.estimate.high},
+                    **{"neutral": row.estimate.neutral, "n": row.estimate.n},
+                }
+                for row in self.rows
+            ],
+            "missing": self.missing,
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ from .observed import OBSERVATIONS, write_observations
 from .place import folder_within, with_said
 from .provenance import chosen_words, design_words, provenance, when
 
+ANSWERS = "answers.json"
+"""File of the first screen, for programs."""
 PARTS = ("examples", "images")
 """Parts that a report can leave out."""
 
@@ -64,6 +66,7 @@ def write_output(scores: Scores, store: Store | None, folder: Path, parts: Repor
         frame.write_parquet(place / "estimates.parquet")
         (place / "estimates.csv").write_bytes(encode(frame, "csv"))
         write_observations(scores, place / OBSERVATIONS)
+        (place / ANSWERS).write_bytes(msgspec.json.format(msgspec.json.encode(answer_of(scores).record), indent=2))
         (place / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(scores.manifest), indent=2))
     except OSError as error:
         raise UsageError(

@@ -171,7 +171,7 @@ def test_run_score_explain_and_verify(prejudge, tmp_path):
     ran = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
     assert ran.returncode == 0, ran.stderr
     (folder,) = (tmp_path / "runs").iterdir()
-    assert {"report.html", "estimates.parquet", "estimates.csv", "observations.parquet", "manifest.json"} <= {
+    assert {"report.html", "answers.json", "estimates.parquet", "estimates.csv", "observations.parquet", "manifest.json"} <= {
         path.name for path in folder.iterdir()
     }
     assert str(folder.relative_to(tmp_path) / "report.html") in ran.stdout

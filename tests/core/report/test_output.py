@@ -44,6 +44,9 @@ def test_output_has_all_files(run_study, catalogue, store, tmp_path):
     assert pl.read_parquet(report.with_name("estimates.parquet"))["value"].to_list() == [3.0]
     assert pl.read_csv(report.with_name("estimates.csv"))["metric"].to_list() == ["mean_length"]
     assert pl.read_parquet(report.with_name("observations.parquet")).height == 10
+    answers = json.loads(report.with_name("answers.json").read_text())
+    (number,) = answers["numbers"]
+    assert (number["measure"], number["value"], answers["answers"][0]["state"]) == ("mean_length", 3.0, "unjudged")
     manifest = json.loads(report.with_name("manifest.json").read_text())
     assert manifest["identities"]["subject"]["model"] == "fake"
     assert manifest["stages"]["count"]["planned"] == 10
