@@ -171,9 +171,14 @@ def test_run_score_explain_and_verify(prejudge, tmp_path):
     ran = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
     assert ran.returncode == 0, ran.stderr
     (folder,) = (tmp_path / "runs").iterdir()
-    assert {"report.html", "answers.json", "estimates.parquet", "estimates.csv", "observations.parquet", "manifest.json"} <= {
-        path.name for path in folder.iterdir()
-    }
+    assert {
+        "report.html",
+        "answers.json",
+        "estimates.parquet",
+        "estimates.csv",
+        "observations.parquet",
+        "manifest.json",
+    } <= {path.name for path in folder.iterdir()}
     assert str(folder.relative_to(tmp_path) / "report.html") in ran.stdout
     again = prejudge("run", "bistereo-pairs", "--model", "reference-masked-biased", "--set", "per_cell=4")
     assert "asked 0" in again.stderr and "cached 144" in again.stderr
