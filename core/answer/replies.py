@@ -284,7 +284,7 @@ def _unshown(question: Question, state: State, known: Sequence[Estimate], varyin
 
 def _limits(question: Question, known: Sequence[Estimate], state: State) -> Iterator[str]:
     """Yield the limit that a verdict rests on, with its reason."""
-    if question.counts or state not in (State.NEAR, State.OPEN):
+    if question.counts or state is not State.NEAR:
         return
     limit = limit_of(question, known[0])
     if limit is not None:
