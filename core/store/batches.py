@@ -147,9 +147,9 @@ class Batches:
     def described(self, keys: Collection[bytes]) -> str:
         """Return a sentence on the batch that holds most of some keys; nothing if none does."""
         with self._store.reading() as connection:
-            if not (found := held(connection, keys)):
+            if not (holders := held(connection, keys)):
                 return ""
-            number, count = Counter(found.values()).most_common(1)[0]
+            number, count = Counter(holders.values()).most_common(1)[0]
             row = _row(connection, number)
         what = "one request is" if count == 1 else f"{count:,} requests are"
         return f"{what} in the batch {row.id} ({row.provider_id or row.state}) of the run {row.run}."
@@ -183,8 +183,8 @@ class Batches:
         """Return the keys of all items of a batch."""
         table = table_of(BatchItem)
         with self._store.reading() as connection:
-            found = connection.scalars(sa.select(table.c.key).where(table.c.batch_id == number))
-            return frozenset(map(bytes, found))
+            rows = connection.scalars(sa.select(table.c.key).where(table.c.batch_id == number))
+            return frozenset(map(bytes, rows))
 
     @enduring
     def counts(self, number: int) -> dict[str, int]:
@@ -229,11 +229,11 @@ class Batches:
             still = {item.key: item for item in self._still_open(connection, number, wanted)}
             rows = [answer for key in still if (answer := wanted[key].answer) is not None]
             anew = {key: item.anew for key, item in still.items() if item.anew is not None}
-            found, met = self._store.write_exchanges(connection, rows, anew, time.time())
-            numbers = {key: answer.exchange_id for key, answer in found.items()}
+            answers, met = self._store.write_exchanges(connection, rows, anew, time.time())
+            numbers = {key: answer.exchange_id for key, answer in answers.items()}
             _settle(connection, number, [(wanted[key], numbers.get(key)) for key in still])
         self._store.remember(met)
-        return Settled(frozenset(still), frozenset(key for key, answer in found.items() if answer.new))
+        return Settled(frozenset(still), frozenset(key for key, answer in answers.items() if answer.new))
 
     def withdraw(self, number: int) -> frozenset[bytes] | None:
         """End a batch that was not handed in, and return its keys; None if the provider may have it."""
@@ -250,10 +250,10 @@ class Batches:
 
     def _close(self, connection: sa.Connection, number: int, state: str, left: str, problem: str) -> frozenset[bytes]:
         table, items = table_of(Batch), table_of(BatchItem)
-        here = sa.and_(items.c.batch_id == number, items.c.state == "open")
-        keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(here))))
+        unanswered = sa.and_(items.c.batch_id == number, items.c.state == "open")
+        keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(unanswered))))
         values = {"state": left, "request": None, "problem": problem or None}
-        connection.execute(sa.update(items).where(here).values(values))
+        connection.execute(sa.update(items).where(unanswered).values(values))
         ended = {"state": state, "finished": time.time(), "problem": problem}
         where = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
         connection.execute(sa.update(table).where(where).values(ended))
@@ -287,13 +287,13 @@ class Batches:
         batch, items, exchange, trials = table_of(Batch), table_of(BatchItem), table_of(Exchange), table_of(RunTrial)
         other = items.alias("answered")
         used = sa.select(trials.c.exchange_id).where(trials.c.run_id == run, trials.c.stage == stage)
-        own = sa.and_(batch.c.run == name, batch.c.stage == stage)
+        handed_in = sa.and_(batch.c.run == name, batch.c.stage == stage)
         query = (
             sa.select(items.c.key, items.c.single, exchange.c.response)
             .join_from(items, batch, items.c.batch_id == batch.c.id)
             .join(other, sa.and_(other.c.key == items.c.key, other.c.exchange_id.is_not(None)), isouter=True)
             .join(exchange, other.c.exchange_id == exchange.c.id, isouter=True)
-            .where(is_batch(), items.c.single.is_not(None), sa.or_(own, other.c.exchange_id.in_(used)))
+            .where(is_batch(), items.c.single.is_not(None), sa.or_(handed_in, other.c.exchange_id.in_(used)))
             .order_by(batch.c.id, sa.case((other.c.batch_id == items.c.batch_id, 1), else_=0))
         )
         with self._store.reading() as connection:
@@ -343,11 +343,11 @@ def new_mark() -> str:
 
 def held(connection: sa.Connection, keys: Collection[bytes]) -> dict[bytes, int]:
     """Return the open batch that holds each of some keys, where one does."""
-    items, found = table_of(BatchItem), dict[bytes, int]()
+    items, holders = table_of(BatchItem), dict[bytes, int]()
     query = sa.select(items.c.key, items.c.batch_id).where(items.c.state == "open")
     for some in batched(keys, LOOKUP):
-        found.update((bytes(key), number) for key, number in connection.execute(query.where(items.c.key.in_(some))))
-    return found
+        holders.update((bytes(key), number) for key, number in connection.execute(query.where(items.c.key.in_(some))))
+    return holders
 
 
 def _answered(connection: sa.Connection, keys: Collection[bytes]) -> set[bytes]:

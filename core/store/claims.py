@@ -165,21 +165,21 @@ class Claims:
             released: keys it no longer asks.
         """
         rows, alive = self._workers()
-        own = next((row for row in rows if row.id == self._id), None)
-        if own is None:
+        worker = next((row for row in rows if row.id == self._id), None)
+        if worker is None:
             self.lost = True
             self.join(held)
             return
         dead = not {row.id for row in rows} <= {row.id for row in alive} | {self._id}
-        if newest <= own.met and not released and not dead and elapsed() - self._beaten < BEAT_SECONDS:
+        if newest <= worker.met and not released and not dead and elapsed() - self._beaten < BEAT_SECONDS:
             return
         table = table_of(Worker)
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection, but=self._id)
             self._store.holds.beat(connection)
-            values = {"seen": clock(connection), "met": max(newest, own.met)}
+            values = {"seen": clock(connection), "met": max(newest, worker.met)}
             connection.execute(sa.update(table).where(table.c.id == self._id).values(values))
-            self._write(connection, held if newest > own.met else ())
+            self._write(connection, held if newest > worker.met else ())
             self._erase(connection, released)
         self._beaten = elapsed()
 
@@ -203,13 +203,13 @@ class Claims:
                 self.lost = True
                 self._register(connection)  # the next update claims what is still asked
             self._erase(connection, released)
-            found = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
-            open_keys = [key for key in keys if key not in found]
+            answers = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
+            open_keys = [key for key in keys if key not in answers]
             owners = _owners(connection, open_keys) | dict.fromkeys(_batched(connection, open_keys), BATCH)
             new = [key for key in open_keys if key not in owners]
             self._insert(connection, new)
             mine = frozenset(key for key in open_keys if owners.get(key, self._id) == self._id)
-        return Claimed(found, mine)
+        return Claimed(answers, mine)
 
     def _bury(self, connection: sa.Connection, but: int = 0) -> None:
         rows = connection.execute(sa.select(table_of(Worker))).all()

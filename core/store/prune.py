@@ -213,9 +213,9 @@ def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.T
     others = trials.c.run_id != run.id
     if options.killed:  # what is still there of killed copies is only looked at here: `give_up` removes it
         others = sa.and_(others, trials.c.run_id.in_(sa.select(runs.c.id).where(is_run())))
-    kept = gather_uses(connection, "used_by_others", others)
+    used_by_others = gather_uses(connection, "used_by_others", others)
     gone = new_ids(connection, "gone")
-    unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(kept.c.id))
+    unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(used_by_others.c.id))
     if not options.killed and (newest := spared(connection)) is not None:
         unused = sa.and_(unused, exchange.c.id <= newest)
     if not options.unused:
@@ -240,11 +240,11 @@ def _parts(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.Co
 
 def _only(named: Iterator[set[T]], others: Iterator[set[T]]) -> set[T]:
     """Return the items in `named` that are not in `others`."""
-    found: set[T] = set().union(*named)
-    if found:
+    items: set[T] = set().union(*named)
+    if items:
         for other in others:
-            found -= other
-    return found
+            items -= other
+    return items
 
 
 def _sizes(connection: sa.Connection, images: list[str]) -> Iterator[int]:

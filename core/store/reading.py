@@ -89,7 +89,7 @@ def runs_of(connection: sa.Connection) -> list[RunRow]:
     table = table_of(Run)
     columns = [table.c[name] for name in RunRow._fields]
     rows = connection.execute(sa.select(*columns).where(is_run()).order_by(table.c.id))
-    return [RunRow(number, run_name(name), *rest) for number, name, *rest in rows]
+    return [RunRow(number, run_name(name), *values) for number, name, *values in rows]
 
 
 def get_run(store: Store, name: str) -> RunRow:
@@ -106,15 +106,16 @@ def get_run(store: Store, name: str) -> RunRow:
     if name == "latest" and studies:
         return studies[-1]
     exact = [run for run in runs if run.name == name]
-    found = exact or [run for run in runs if name and run.name.startswith(name)]
-    if len(found) > 1:
+    matches = exact or [run for run in runs if name and run.name.startswith(name)]
+    if len(matches) > 1:
         raise DataError(
-            f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.", code="run.ambiguous"
+            f"{len(matches)} runs begin with {name!r}, such as {matches[0].name} and {matches[1].name}.",
+            code="run.ambiguous",
         )
-    if not found:
-        known = [*(["latest"] if studies else []), *(run.name for run in runs)]
-        raise UnknownNameError("run", name, known, "List them: prejudge list runs." if runs else "")
-    return found[0]
+    if not matches:
+        names = [*(["latest"] if studies else []), *(run.name for run in runs)]
+        raise UnknownNameError("run", name, names, "List them: prejudge list runs." if runs else "")
+    return matches[0]
 
 
 def unfinished_runs(store: Store) -> list[RunRow]:
