@@ -73,6 +73,14 @@ def rows_among(connection: sa.Connection, query: str, values: Sequence[Any]) -> 
     return run_plain(connection, f"{query} IN ({marks(connection, len(values))})", values)
 
 
+def rows_where(
+    connection: sa.Connection, query: sa.Select[Any], column: sa.ColumnElement[Any], values: Iterable[Any]
+) -> Iterator[Any]:
+    """Yield the rows of a query in which a column is one of the values, however many these are."""
+    for some in batched(values, LOOKUP):
+        yield from connection.execute(query.where(column.in_(some)))
+
+
 def plain_rows(
     connection: sa.Connection, query: sa.Select[Any], size: int, *, few: bool = False
 ) -> Generator[list[tuple[Any, ...]]]:

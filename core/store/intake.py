@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError
-from .bulk import LOOKUP, batched, insert_many, rows_among, table_of
+from .bulk import LOOKUP, batched, insert_many, rows_among, rows_where, table_of
 from .content import Failed, Picture, Sent, Stored, Tried
 from .evidence import tally, weigh, weigh_exchange
 from .names import run_name
@@ -87,9 +87,8 @@ class Intake:
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""
         table, outcomes = table_of(Renewal), dict(rows)
-        present: set[int] = set()
-        for some in batched(outcomes, LOOKUP):
-            present.update(self.connection.scalars(sa.select(table.c.exchange_id).where(table.c.exchange_id.in_(some))))
+        ids = sa.select(table.c.exchange_id)
+        present = {row.exchange_id for row in rows_where(self.connection, ids, table.c.exchange_id, outcomes)}
         new = [row for row in outcomes.items() if row[0] not in present]
         insert_many(self.connection, table, ("exchange_id", "outcome"), new)
         tally(self.connection, "renewal", (weigh(*row) for row in new))

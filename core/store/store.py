@@ -24,7 +24,7 @@ from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
 from .blame import blame
-from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
+from .bulk import LOOKUP, batched, insert_many, marks, rows_among, rows_where, run_plain, table_of
 from .damage import damaged, ensure_answer
 from .engine import lacks_file, open_engine, translated
 from .evidence import ANSWER, answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
@@ -129,6 +129,12 @@ class Store:
             yield connection
             connection.commit()
 
+    @enduring
+    def rows(self, query: sa.Select[Any]) -> Sequence[Any]:
+        """Return the rows of a query."""
+        with translated(self.url), self.engine.connect() as connection:
+            return connection.execute(query).all()
+
     def _begun(self, engine: Engine) -> sa.Connection:
         with translated(self.url):
             connection = engine.connect()
@@ -185,8 +191,7 @@ class Store:
         table = table_of(Exchange)
         query = sa.select(table.c.id).where(table.c.created < than)
         with translated(self.url), self.engine.connect() as connection:
-            parts = [connection.scalars(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
-            return {number for part in parts for number in part}
+            return {row.id for row in rows_where(connection, query, table.c.id, exchange_ids)}
 
     @enduring
     def generations(self, keys: list[bytes]) -> dict[bytes, int]:
@@ -333,7 +338,6 @@ class Store:
                 tally(connection, "blob", [weigh(sha256, media_type, row["created"])])
         return sha256
 
-    @enduring
     def blob(self, sha256: str) -> bytes:
         """Return the bytes with a sha256.
 
@@ -341,11 +345,9 @@ class Store:
             DataError: the store does not have them, or has others under that name.
         """
         table = table_of(Blob)
-        with translated(self.url), self.engine.connect() as connection:
-            data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
-        if data is None:
+        if not (rows := self.rows(sa.select(table.c.data).where(table.c.sha256 == sha256))):
             raise DataError(f"the store has no image {sha256}.", code="store.no-image")
-        if hashlib.sha256(image := bytes(data)).hexdigest() != sha256 and not self.unproved:
+        if hashlib.sha256(image := bytes(rows[0].data)).hexdigest() != sha256 and not self.unproved:
             raise damaged(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
         return image
 
@@ -472,8 +474,7 @@ def _stored_at(connection: sa.Connection, keys: Iterable[bytes], when: float) ->
     """Return the keys that were answered at one time."""
     table = table_of(Exchange)
     query = sa.select(table.c.key).where(table.c.created == when)
-    parts = [connection.scalars(query.where(table.c.key.in_(some))) for some in batched(keys, LOOKUP)]
-    return {bytes(key) for part in parts for key in part}
+    return {row.key for row in rows_where(connection, query, table.c.key, keys)}
 
 
 def _added_after(connection: sa.Connection, number: int) -> dict[bytes, int]:
