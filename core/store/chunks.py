@@ -27,7 +27,7 @@ from .content import Failed, Picture, Stored, Tried
 from .evidence import IMPORTING, RECORDED, sums_of, tally, weigh
 from .holders import held
 from .intake import Intake, ensure_name
-from .snapshots import snapshot, writing
+from .snapshots import snapshot
 from .store import Store
 from .tables import Attempt, Batch, BatchItem, Exchange, Holder, Model, Run, RunTrial
 
@@ -301,7 +301,7 @@ def give_up(store: Store) -> None:
 
 def _commit(store: Store, write: Callable[[sa.Connection], T]) -> T:
     def attempt(_: bool) -> T:
-        with writing(store) as connection:
+        with store.writing() as connection:
             return write(connection)
 
     return store.patience.endure(attempt)

@@ -33,7 +33,7 @@ from .parts import long_texts, text_digest
 from .reachable import gather_uses
 from .reading import RunRow, runs_of
 from .run_checks import TrialCheck, record_fault
-from .snapshots import snapshot, writing
+from .snapshots import snapshot
 from .store import Store
 from .tables import Attempt, Blob, Damage, Exchange, Model, Part, Run, RunTrial, Tally
 
@@ -58,11 +58,11 @@ def repair(store: Store, sources: Sequence[Store]) -> Repaired:
     problems_before = len(problems)
     for source in sources:
         if problems:
-            with snapshot(source) as origin, writing(store) as target:
+            with snapshot(source) as origin, store.writing() as target:
                 _Repair(target, origin).mend(problems, checks.absent)
             checks = Checks(store)
             problems = list(checks.problems())
-    with writing(store) as target:
+    with store.writing() as target:
         _mark(target, problems)
     return Repaired(problems_before, tuple(problems))
 
