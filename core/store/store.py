@@ -132,7 +132,7 @@ class Store:
     @enduring
     def rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         """Return the rows of a query."""
-        with translated(self.url), self.engine.connect() as connection:
+        with self.reading() as connection:
             return connection.execute(query).all()
 
     def _begun(self, engine: Engine) -> sa.Connection:
@@ -323,7 +323,7 @@ class Store:
                 if not (
                     (again or repeated) and connection.scalar(sa.select(table.c.ordinal).filter_by(**place)) is not None
                 ):
-                    insert_many(connection, table, columns, _recorded(rows))
+                    insert_many(connection, table, columns, list(_recorded(rows)))
 
         self.patience.endure(write)
 
@@ -499,13 +499,11 @@ def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | 
     return None if run_id is None else connection.execute(query).one()
 
 
-def _recorded(rows: Iterable[NewTrial]) -> list[tuple[Any, ...]]:
-    recorded = []
+def _recorded(rows: Iterable[NewTrial]) -> Iterator[tuple[Any, ...]]:
     for run_id, stage, ordinal, trial, factors, key, answer, earlier in rows:
         number, digest_of_answer = (None, None) if answer is None else (answer.exchange_id, answer.digest)
         digest = trial_digest(stage, ordinal, trial, factors, key, digest_of_answer, earlier)
-        recorded.append((run_id, stage, ordinal, trial, factors, key, number, digest))
-    return recorded
+        yield run_id, stage, ordinal, trial, factors, key, number, digest
 
 
 def _storable(text: str) -> str:
