@@ -55,7 +55,7 @@ def _part(size: State, found: Sequence[Estimate], constant: set[str]) -> dict[st
     named = [(e, ", ".join([_titled(e), *_cell(group)])) for e, group in told][:NAMED]
     known = {(float(own), e.unit) for e in found if isinstance(own := e.facts.get(MARGIN), int | float)}
     margins = [f"the limit of {exact(own)} {unit}".rstrip() for own, unit in known]
-    margin = margins[0] if len(margins) == 1 else "their limits"
+    margin = margins[0] if len(margins) == 1 else "their limits" if margins else ""
     units = {e.unit for e in found}
     ends = [abs(end) for e in found for end in (e.low, e.high) if end is not None]
     reach = f"{number(max(ends))} {units.pop()}".rstrip() if ends and len(units) == 1 else ""

@@ -221,7 +221,7 @@ def test_units_of_two_studies_give_the_difference_of_their_estimates(study):
 def test_conclusion_names_what_is_shown():
     shown = METRIC.compute(frame(simulated(20, 3, 3.0)), QUICK)
     said = METRIC.conclude(shown)
-    assert said.startswith("1 difference was tested. 1 is shown: share: b is ")
+    assert said.startswith("1 difference was tested. 1 is significant: share: b is ")
     hidden = METRIC.compute(frame(simulated(20, 3, 0.0, 5)), QUICK)
     assert "1 is not shown. This does not show that there is none" in METRIC.conclude(hidden)
     both = METRIC.conclude([*[shown[0].replace(label="Share of x")] * 5, *hidden])
