@@ -384,7 +384,7 @@ def test_halo_near_none_is_shown_with_a_margin():
     assert (
         halo.verdict == "near"
         and halo.facts["margin"] == 0.2
-        and "within 0.2 percentage points of none" in Attractiveness().conclude(found)
+        and "within 0.2 of none" in Attractiveness().conclude(found)
     )
 
 
