@@ -22,6 +22,7 @@ import msgspec
 
 from ..contracts.adapter import Limits, ModelAdapter, Room, Services
 from ..contracts.errors import HaltedError, ModelError, RateLimitError, TransientError
+from ..pictures.shown import ShownPictures
 from ..store import Store
 from .ending import DOWN, LONG_WAIT, ONLY_LIMITED, UNAVAILABLE
 from .pace import Pace
@@ -306,7 +307,10 @@ class Limiters:
         """Return the services of a run for an adapter: the images of its store, and a receiver of rate limits."""
         # The limiter is made at the first request, because its clock starts then.
         return msgspec.structs.replace(
-            adapter.services, blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter)
+            adapter.services,
+            blobs=ShownPictures(store.blob, store.keep).get,
+            keep=store.keep,
+            hear=partial(self._hear, adapter),
         )
 
     def _hear(self, adapter: ModelAdapter, room: Room) -> None:

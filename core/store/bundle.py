@@ -27,7 +27,7 @@ from .engine import translated
 from .evidence import recount, seal
 from .merge import check
 from .parts import PART_BEGINS, PartLengths, part_numbers
-from .reachable import gather_uses, images_in
+from .reachable import converted_from, gather_uses, images_in
 from .reading import RunRow, list_runs
 from .run_checks import record_fault
 from .schema import create_schema
@@ -130,6 +130,8 @@ class _Copy:
             counts[name] = self._rows(kind, table_of(kind).c.run_id == self._run.id)
         del counts["signatures"]
         counts["images"] = sum(self._rows(Blob, table_of(Blob).c.sha256 == name) for name in sorted(self._images))
+        for name in converted_from(self._source, self._images):
+            self._rows(Blob, table_of(Blob).c.sha256 == name)
         self._record()
         recount(self._target)
         return counts

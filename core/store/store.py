@@ -23,6 +23,7 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
+from ..pictures.names import MEDIA, converted_name
 from .blame import blame
 from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
 from .damage import damaged, ensure_answer
@@ -333,19 +334,16 @@ class Store:
         return sha256
 
     @enduring
-    def blob(self, sha256: str) -> bytes:
-        """Return the bytes with a sha256.
-
-        Raises:
-            DataError: the store does not have them, or has others under that name.
-        """
+    def blob(self, name: str) -> bytes:
+        """Return the bytes with a sha256, or of a converted picture; raises `DataError` if they are not there."""
         table = table_of(Blob)
+        named = table.c.sha256 == name if converted_name(name) is None else table.c.media_type == MEDIA + name
         with translated(self.url), self.engine.connect() as connection:
-            data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
-        if data is None:
-            raise DataError(f"the store has no image {sha256}.", code="store.no-image")
-        if hashlib.sha256(image := bytes(data)).hexdigest() != sha256 and not self.unproved:
-            raise damaged(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
+            row = connection.execute(sa.select(table.c.sha256, table.c.data).where(named).order_by("created")).first()
+        if row is None:
+            raise DataError(f"the store has no image {name}.", code="store.no-image")
+        if hashlib.sha256(image := bytes(row.data)).hexdigest() != row.sha256 and not self.unproved:
+            raise damaged(f"image {row.sha256[:12]}", "its bytes do not match its name (sha256)")
         return image
 
     @enduring
