@@ -71,8 +71,9 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """Number of layers on the accelerator; -1 for all."""
     threads: Positive | None = None
     """Number of CPU threads; None takes half the processors."""
-    batch_items: Positive = 16
-    """Maximum number of requests per call; changes no answer."""
+    batch_items: Positive = 1
+    """Maximum number of requests per call; changes no answer. With 1, each answer is stored, and its latency counted, as
+    soon as it is there."""
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
