@@ -72,8 +72,8 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     threads: Positive | None = None
     """Number of CPU threads; None takes half the processors."""
     batch_items: Positive = 1
-    """Maximum number of requests per call; changes no answer. With 1, each answer is stored, and its latency counted, as
-    soon as it is there."""
+    """Maximum number of requests per call; changes no answer. With 1, each answer is stored and shown as soon as it is
+    there, with a latency of its own."""
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:

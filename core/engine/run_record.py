@@ -68,7 +68,9 @@ class RunRecord:
     def __init__(self, parts: Parts, store: Store, options: RunOptions) -> None:
         self._parts, self._store, self._options = parts, store, options
         self.study, self.instrument = parts.study, parts.instrument
-        self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
+        self.name = (
+            options.name or options.new_name or new_name(self.study.name, self.study.roles.get("subject", "model"))
+        )
         self.before = find_earlier(store, options.name, self.study)
         self.recorded = self.before.manifest.stages if self.before is not None else {}
         """By stage, from before the run was resumed."""
