@@ -132,6 +132,10 @@ class LlamaCpp(ThreadedAdapter):
         able = super().abilities(options).without({IMAGES: "llamacpp reads text only."})
         return msgspec.structs.replace(able, fields=frozenset({"top_k", "min_p", "json_schema", "choices"}))
 
+    def describe(self) -> Mapping[str, str]:
+        """Return what the file says of the model."""
+        return self._source.described
+
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, one after another.
 

@@ -185,6 +185,7 @@ class RunRecord:
             run=self.name,
             study=study,
             identities={role: adapters[model].identity for role, model in study.roles.items()},
+            described={role: dict(facts) for role, m in study.roles.items() if (facts := adapters[m].describe())},
             settings={role: values for role, values in settings.items() if values},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,

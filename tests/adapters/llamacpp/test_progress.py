@@ -32,12 +32,14 @@ def test_every_answer_has_a_latency_of_its_own(tmp_path):
         keep_going=True,
     )
     began = time.monotonic()
-    prejudge.run("subtle-sai", "tiny", settings, per_cell=2, **{"subtle.resamples": 99})
+    run = prejudge.run("subtle-sai", "tiny", settings, per_cell=2, **{"subtle.resamples": 99})
     took = time.monotonic() - began
     exchange = table_of(Exchange)
     with Store(tmp_path / "s.db") as store, store.engine.connect() as connection:
         rows = connection.execute(sa.select(exchange.c.latency, exchange.c.created).order_by("id")).all()
     assert len(rows) > 16
+    assert run.manifest.described["subject"]["architecture"] == "llama"
+    assert "architecture llama" in run.report.read_text("utf-8")
     # Answers of one call share its seconds: their sum is then many times what the run took.
     assert sum(row.latency for row in rows) <= took
     assert len({row.latency for row in rows}) > len(rows) / 2
