@@ -114,7 +114,7 @@ def read_problem(body: bytes) -> Problem | None:
     if isinstance(metadata, dict) and metadata.keys() & {"flagged_input", "reasons"}:
         names.append(FLAGGED)
     said = _words(error)
-    names += [quota.get("quotaId") for one in details for quota in _tables(one.get("violations"))]
+    names += [quota.get("quotaId") for detail in details for quota in _tables(detail.get("violations"))]
     waits, field = (one.get("retryDelay") for one in details), error.get("param")
     return Problem(
         said,

@@ -91,11 +91,11 @@ FILTERS = (
         finishes=_of("content_filter content-filter"),
     ),
 )
-_CODES = frozenset().union(*(one.codes for one in FILTERS))
-_WORDS = re.compile("|".join(one.words for one in FILTERS if one.words), re.IGNORECASE)
-FINISHES = frozenset().union(*(one.finishes for one in FILTERS))
+_CODES = frozenset().union(*(entry.codes for entry in FILTERS))
+_WORDS = re.compile("|".join(entry.words for entry in FILTERS if entry.words), re.IGNORECASE)
+FINISHES = frozenset().union(*(entry.finishes for entry in FILTERS))
 """Finish reasons of all filters, in lower case: a gateway passes on those of the provider behind it."""
-BLOCKS = frozenset().union(*(one.blocks for one in FILTERS))
+BLOCKS = frozenset().union(*(entry.blocks for entry in FILTERS))
 """Reasons of all filters for a prompt without an answer, in lower case."""
 
 

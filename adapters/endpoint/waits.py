@@ -45,7 +45,7 @@ def _of_draft(headers: Mapping[str, str]) -> float | None:
 
     Source: its versions up to 07 have `RateLimit-Reset: 50`, later ones `RateLimit: "default";r=0;t=50`.
     """
-    limits = [(_T.search(one), _R.search(one)) for one in headers.get("ratelimit", "").split(",")]
+    limits = [(_T.search(policy), _R.search(policy)) for policy in headers.get("ratelimit", "").split(",")]
     resets = [float(t[1]) for t, r in limits if t and (r is None or not int(r[1]))]
     resets += [s for n in ("ratelimit-reset", "x-ratelimit-reset") if (s := read_moment(headers.get(n))) is not None]
     return max(resets, default=None)

@@ -65,6 +65,6 @@ def _sizes(folder: Path) -> Iterator[int]:
             with path.open("rb") as file:
                 (length,) = struct.unpack("<Q", file.read(8))
                 header = json.loads(file.read(min(length, MOST_HEADER)))
-            yield sum(math.prod(one["shape"]) for name, one in header.items() if name != "__metadata__")
+            yield sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
         except (OSError, ValueError, struct.error, KeyError, TypeError, AttributeError):
             continue
