@@ -33,7 +33,7 @@ from .damage import damaged
 from .evidence import failures_of
 from .intake import ensure_identity
 from .names import run_name
-from .reachable import READ, gather_uses, images_in
+from .reachable import READ, converted_from, gather_uses, images_in
 from .reading import RunRow, runs_of
 from .signatures import attach, signatures_of
 from .store import Store
@@ -126,7 +126,7 @@ def copy(store: Store, source: sa.Connection, title: str, name: Name, run: RunRo
         else:
             images = set[str]()
             numbers = _exchanges(source, chunks, exchange.c.id.in_(sa.select(used.c.id)), images)
-            chunks.pictures(_pictures(source, images))
+            chunks.pictures(_pictures(source, images.union(converted_from(source, images))))
         runs = runs_of(source) if run is None else [run]
         names = {str(row.name): _run(source, chunks, row, numbers, name) for row in runs}
         if run is None:

@@ -17,7 +17,7 @@ from .evidence import WEIGHED, is_run, tally, weights_of
 from .holders import held
 from .names import run_name
 from .parts import part_numbers
-from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
+from .reachable import converted_from, gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
 from .snapshots import snapshot
 from .store import Store
@@ -216,7 +216,8 @@ def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.T
 def _images(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.ColumnElement[bool]) -> list[str]:
     named = (images_in(text) for text in stream_texts(connection, sa.and_(goes, names_image())))
     others = (images_in(text) for text in stream_texts(connection, sa.and_(stays, names_image())))
-    return sorted(_only(named, others))
+    images = _only(named, others)
+    return sorted(images.union(converted_from(connection, images)))
 
 
 def _parts(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.ColumnElement[bool]) -> list[int]:

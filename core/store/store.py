@@ -23,6 +23,7 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
+from ..pictures.names import MEDIA, converted_name
 from .blame import blame
 from .bulk import LOOKUP, batched, insert_many, marks, rows_among, rows_where, run_plain, table_of
 from .damage import damaged, ensure_answer
@@ -338,16 +339,19 @@ class Store:
                 tally(connection, "blob", [weigh(sha256, media_type, row["created"])])
         return sha256
 
-    def blob(self, sha256: str) -> bytes:
-        """Return the bytes with a sha256.
+    def blob(self, name: str) -> bytes:
+        """Return the bytes with a sha256, or of a converted picture.
 
         Raises:
             DataError: the store does not have them, or has others under that name.
         """
         table = table_of(Blob)
-        if not (rows := self.rows(sa.select(table.c.data).where(table.c.sha256 == sha256))):
-            raise DataError(f"the store has no image {sha256}.", code="store.no-image")
-        if hashlib.sha256(image := bytes(rows[0].data)).hexdigest() != sha256 and not self.unproved:
+        named = table.c.sha256 == name if converted_name(name) is None else table.c.media_type == MEDIA + name
+        rows = self.rows(sa.select(table.c.sha256, table.c.data).where(named).order_by("created").limit(1))
+        if not rows:
+            raise DataError(f"the store has no image {name}.", code="store.no-image")
+        sha256, image = rows[0].sha256, bytes(rows[0].data)
+        if hashlib.sha256(image).hexdigest() != sha256 and not self.unproved:
             raise damaged(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
         return image
 

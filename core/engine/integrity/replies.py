@@ -30,6 +30,11 @@ LENGTHS, LOOSER = 512, 1.5
 """Lengths of prompts that are kept, the longest; and how many times as many characters a token the longest must have as
 all others, if a server cut them off to less than it would have read whole, as Ollama does to half of its context."""
 SHOWN, SHOWN_MARKS = 60, 3
+ENDINGS = frozenset(
+    "stop length eos end end_turn max_tokens stop_sequence refusal completed max_output_tokens eos_token tool_calls "
+    "function_call tool_use model_context_window_exceeded".split()
+) | {""}
+"""Finish reasons that are known, in lower case: OpenAI's, Anthropic's, Gemini's, Bedrock's, and those of servers."""
 """Characters of an answer, and marks, that a finding shows."""
 PROMPTS, WORDS = 20, 10
 """Different prompts that one text of at least so many words must answer, and nothing else any of them. A text that a
@@ -120,6 +125,8 @@ class Inspector:
             self._find("marks", key, ", ".join(map(repr, marks[:SHOWN_MARKS])))
 
     def _look_at_text(self, key: bytes, request: Generate, received: Generation) -> None:
+        if received.status == "ok" and received.finish_reason.lower() not in ENDINGS:
+            self._find("finish-reason", key, repr(received.finish_reason[:SHOWN]))
         answer = as_read(received)
         assert isinstance(answer, Generation)
         if not self._varied and answer.status == "ok":
