@@ -106,7 +106,7 @@ def test_four_kinds_of_pictures_are_one_stimulus_for_a_local_model_and_an_endpoi
         for name in names:
             assert store.blob(name) == opened[name] and hashlib.sha256(store.blob(name[:64])).hexdigest() == name[:64]
         (row,) = [row for row in list_runs(store) if row.name == runs[1].name]
-        assert export_run(store, row, tmp_path / "bundle").counts["images"] == 8
+        assert export_run(store, row, tmp_path / "bundle").counts["images"] == 12
     with Store(tmp_path / "other.db") as other, Bundle(tmp_path / "bundle") as bundle:
         import_bundle(other, bundle)
         assert all(other.blob(name) == opened[name] for name in names)
