@@ -15,6 +15,10 @@ it finds differs from that by chance, the more the fewer levels there are, which
 
 A pilot whose cells cannot know the variance of a larger design forecasts nothing. Whether they can follows from the
 cells of both alone: pilots that were chosen by their answers would be those that happened to find large shares.
+
+Answers of two values, each of a level of its own, such as hits among prompts, have the variance of their share alone,
+which a few answers hardly know where one value is rare: its posterior (Jeffreys' prior) is that of the share. It tells
+something where all answers of a pilot are equal, too.
 """
 
 from __future__ import annotations
@@ -76,6 +80,11 @@ class Crossing(msgspec.Struct, frozen=True, dict=True):
         """Return the number of answers of each side."""
         return np.bincount(self.sides).astype(float)
 
+    @property
+    def independent(self) -> bool:
+        """Return whether each answer is of a level of its own, of the only facet, and no side has a single answer."""
+        return len(self.facets) == 1 and len(np.unique(self.facets[0])) == len(self.sides) and min(self.counts) > 1
+
     def strata(self, way: Codes) -> tuple[Array, Codes]:
         """Return how many levels of a way are on the same sides as each, and the pattern of sides of each."""
         on = np.zeros((int(way.max()) + 1, len(self.counts)), dtype=np.int64)
@@ -124,7 +133,13 @@ class Precision(msgspec.Struct, frozen=True):
     facets: tuple[float, ...]
 
 
-def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Sequence[float]) -> list[Precision]:
+def forecast(
+    values: Array,
+    pilot: Crossing,
+    planned: Crossing,
+    quantiles: Sequence[float],
+    limits: tuple[float, float] | None = None,
+) -> list[Precision]:
     """Return what a pilot's answers let expect of a planned design, at quantiles of its variance.
 
     Args:
@@ -132,9 +147,14 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
         pilot: of these values.
         planned: of the design.
         quantiles: such as `MIDDLE`.
+        limits: least and greatest value of an answer, if it has both.
 
-    Returns: nothing where the pilot's answers do not vary.
+    Returns: nothing where the pilot's answers do not vary, unless each is one of the limits and of a level of its own.
     """
+    independent = pilot.independent and planned.independent and len(pilot.counts) == len(planned.counts)
+    if limits is not None and independent and np.isin(values, limits).all():
+        hits = np.bincount(pilot.sides, weights=values == limits[1])
+        return _at(_of_shares(hits, pilot, planned) * (limits[1] - limits[0]) ** 2, quantiles)
     spread, posterior = _posterior(values, pilot)
     if not spread:
         return []
@@ -153,7 +173,25 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
         _by_chance(np.maximum(by(way), single), planned.freedom(way), seed)
         for seed, way in enumerate(planned.facets, start=2)
     ]
-    parts = _together(single, by_facet)
+    return _at(_together(single, by_facet), quantiles)
+
+
+def _of_shares(hits: Array, pilot: Crossing, planned: Crossing) -> Array:
+    """Return what answers and levels add to the variance that the jackknife finds of shares, or of their difference.
+
+    Half an answer of either value is added on each side: a test that finds all answers equal is exact, not without
+    uncertainty.
+    """
+    rng = np.random.default_rng(1)
+    n = planned.counts
+    shares = rng.beta(hits + 0.5, pilot.counts - hits + 0.5, (DRAWS, len(hits)))
+    observed = (rng.binomial(n.astype(np.int64), shares) + 0.5) / (n + 1)
+    variances = (observed * (1 - observed) / (n - 1)).sum(axis=1)
+    return np.stack([np.zeros(DRAWS), variances])
+
+
+def _at(parts: Array, quantiles: Sequence[float]) -> list[Precision]:
+    """Return the parts of a variance, of which there are draws, at quantiles of their sum."""
     order = np.argsort(parts.sum(axis=0))
     # Some draws around each quantile are averaged, so that what each facet adds to it is theirs at that quantile.
     near = [order[max(0, int(q * DRAWS) - NEAR) : int(q * DRAWS) + NEAR + 1] for q in quantiles]
