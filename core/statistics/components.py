@@ -31,10 +31,10 @@ import msgspec
 import numpy as np
 
 from .intervals import Array, Codes
-from .multiway import joint
+from .multiway import joint, shared_levels, shares_lost
 
 NOTHING = 1 / 6
-"""Chance that the levels of a facet, or cells, add nothing, before a pilot."""
+"""Chance that the levels of a facet, or cells, add nothing, before a pilot; of more than two facets, see `_nothing`."""
 CELL = "cell"
 USUAL_OF_FACET, USUAL_OF_CELL = 0.005, 0.015
 """Shares of the variance of single answers that belong to levels of a facet and to cells, below which all are alike."""
@@ -84,6 +84,18 @@ class Crossing(msgspec.Struct, frozen=True, dict=True):
     def independent(self) -> bool:
         """Return whether each answer is of a level of its own, of the only facet, and no side has a single answer."""
         return len(self.facets) == 1 and len(np.unique(self.facets[0])) == len(self.sides) and min(self.counts) > 1
+
+    @cached_property
+    def counted(self) -> tuple[Array, list[tuple[int, Codes]]]:
+        """Return how often inclusion and exclusion counts each facet, and the levels that several facets share."""
+        codes = np.stack(self.facets, axis=-1)
+        weights, shared = 1 + shares_lost(codes), []
+        for sign, labels, alone in shared_levels(codes):
+            if alone is None:
+                shared.append((sign, labels))
+            else:
+                weights[alone] += sign
+        return weights, shared
 
     def strata(self, way: Codes) -> tuple[Array, Codes]:
         """Return how many levels of a way are on the same sides as each, and the pattern of sides of each."""
@@ -173,7 +185,10 @@ def forecast(
         _by_chance(np.maximum(by(way), single), planned.freedom(way), seed)
         for seed, way in enumerate(planned.facets, start=2)
     ]
-    return _at(_together(single, by_facet), quantiles)
+    of_facets, of_shared = planned.counted
+    shared = sum((sign * by(labels, single=True) for sign, labels in of_shared), np.zeros(DRAWS))
+    total = sum((weight * part for weight, part in zip(of_facets, by_facet, strict=True)), shared)
+    return _at(_together(total, by_facet), quantiles)
 
 
 def _of_shares(hits: Array, pilot: Crossing, planned: Crossing) -> Array:
@@ -217,10 +232,11 @@ def error_of(pilot: Crossing, planned: Crossing) -> float:
 
 def _of_mean(planned: Crossing, component: str) -> float:
     """Return what a unit of a component's variance adds to what the jackknife finds over all facets."""
-    by_facet = sum(planned.found(component, way) for way in planned.facets)
-    if len(planned.facets) == 1:
-        return by_facet
-    return by_facet - (len(planned.facets) - 1) * planned.found(component, planned.cells, single=True)
+    of_facets, of_shared = planned.counted
+    by_facet = sum(
+        weight * planned.found(component, way) for weight, way in zip(of_facets, planned.facets, strict=True)
+    )
+    return by_facet + sum(sign * planned.found(component, labels, single=True) for sign, labels in of_shared)
 
 
 def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
@@ -229,17 +245,17 @@ def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
     return found
 
 
-def _together(single: Array, by_facet: Sequence[Array]) -> Array:
+def _together(total: Array, by_facet: Sequence[Array]) -> Array:
     """Return what single answers and the facets add to the variance that a jackknife over all facets finds.
 
     It finds no less than by one facet alone, so that chance makes it larger on average where none adds anything.
     """
     if len(by_facet) == 1:
-        return np.stack([np.zeros_like(single), by_facet[0]])
-    total, again = sum(by_facet, np.zeros_like(single)), len(by_facet) - 1
-    variance = np.maximum(total - again * single, np.maximum.reduce(list(by_facet)))
+        return np.stack([np.zeros_like(total), by_facet[0]])
+    variance = np.maximum(total, np.maximum.reduce(list(by_facet)))
     # What single answers add is in what each facet adds, and no more than the least of these.
-    single = np.minimum((total - variance) / again, np.minimum.reduce(list(by_facet)))
+    again = np.maximum(sum(by_facet, -variance), 0.0) / (len(by_facet) - 1)
+    single = np.minimum(again, np.minimum.reduce(list(by_facet)))
     parts = np.stack([single, *(part - single for part in by_facet)])
     total = parts.sum(axis=0)
     scaled: Array = parts * np.divide(variance, total, out=np.ones_like(total), where=total > 0)
@@ -266,26 +282,32 @@ def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]
     errors = 2 * np.diag(np.linalg.inv(table)) * (spread / within) ** 2
     spread = within
     found = {}
+    nothing = _nothing(len(pilot.facets))
     for name, usual in pilot.usual.items():
         if name in names:
             place = names.index(name)
             levels = max(1, int(pilot.levels[name].max()))
             # The larger a share is, the more an estimate from few levels misses it.
             error = np.sqrt(errors[place] + 2 * SHARES**2 / levels)
-            found[name] = _weighed(float(estimates[place]), error, usual)
+            found[name] = _weighed(float(estimates[place]), error, usual, nothing)
         else:
-            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), usual)
+            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), usual, nothing)
     return spread, found
 
 
-def _weighed(estimate: float, error: Array, usual: float) -> Array:
+def _nothing(facets: int) -> float:
+    """Return the chance that a facet adds nothing, so that of many facets no more are expected to add than of two."""
+    return 1 - (1 - NOTHING) * min(1.0, 2 / facets)
+
+
+def _weighed(estimate: float, error: Array, usual: float, nothing: float) -> Array:
     """Return the weights of `SHARES` after an estimate with this error if so much is true, and the usual share."""
     middles = (SHARES[1:] + SHARES[:-1]) / 2
     widths = np.diff(np.concatenate([[0.0], middles, [1.0]]))
     distance = ((estimate - SHARES) / error) ** 2 / 2 + np.log(error / error[0] if np.isfinite(error[0]) else 1.0)
     prior = widths / (usual + SHARES)
     prior[0] = 0
-    prior[0] = prior.sum() * NOTHING / (1 - NOTHING)
+    prior[0] = prior.sum() * nothing / (1 - nothing)
     weights: Array = np.exp(distance.min() - distance) * prior
     total: Array = weights / weights.sum()
     return total

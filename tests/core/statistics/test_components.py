@@ -151,6 +151,36 @@ def test_answers_without_variation_give_nothing():
     assert forecast(np.ones(1), one, full, QUANTILES) == []
 
 
+def test_facets_that_nearly_coincide_count_once():
+    """Such as the positive and the negative option of a question, of which nearly every one has one partner."""
+    row, column = (a.ravel() for a in np.meshgrid(range(40), range(30), indexing="ij"))
+    sides = np.zeros(len(row), int)
+    ratios = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        partner = np.where(rng.random(len(column)) < 0.03, rng.integers(0, 30, len(column)), column)
+        full = Crossing(sides=sides, facets=(row, column, partner))
+        by_column = rng.normal(0, np.sqrt(0.3), 30)
+        (middle,) = forecast(by_column[column] + rng.normal(size=len(row)), full, full, (MIDDLE,))
+        ratios.append((middle.single + sum(middle.facets)) / (0.3 / 30 + 1 / len(row)))
+    assert 1 / 1.4 <= np.median(ratios) <= 1.4
+
+
+def test_many_facets_that_add_nothing_are_not_expected_to_add_much():
+    """Of five facets the first guess is that as many matter as of two."""
+    ratios = {2: [], 5: []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        facets = tuple(rng.integers(0, 50, 2000) for _ in range(5))
+        values = rng.normal(size=2000)
+        for count, found in ratios.items():
+            full = Crossing(sides=np.zeros(2000, int), facets=facets[:count])
+            pilot = Crossing(sides=full.sides[:800], facets=tuple(codes[:800] for codes in full.facets))
+            (middle,) = forecast(values[:800], pilot, full, (MIDDLE,))
+            found.append(2000 * (middle.single + sum(middle.facets)))
+    assert np.median(ratios[5]) < 1.25 * np.median(ratios[2])
+
+
 def items(n):
     return Crossing(sides=np.zeros(n, int), facets=(np.arange(n),))
 
