@@ -44,6 +44,8 @@ MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
 """Quantiles of a forecast: its value and the ends of its range."""
 LARGEST_ERROR = 0.5
 """Standard error of the estimated variance of a design, as a share of it, above which a pilot forecasts nothing."""
+COINCIDE = 0.9
+"""Correlation of the levels of two facets, as what each adds to the squares of the other, above which they are one."""
 NEARLY_SINGULAR = 1e-3
 """Least eigenvalue of components, scaled, that a pilot tells apart."""
 
@@ -220,7 +222,8 @@ def error_of(pilot: Crossing, planned: Crossing) -> float:
     It is that without a prior, where facets and cells have their usual shares.
     """
     names, table = _told_apart(pilot)
-    answer, usual = _of_mean(planned, "answer"), planned.usual
+    again = _again(pilot)
+    answer, usual = _of_mean(planned, "answer"), {n: share for n, share in planned.usual.items() if n not in again}
     # What is common to both sides cancels in their difference.
     weights = {"answer": answer} | {name: _of_mean(planned, name) for name in usual}
     if any(weight - answer > NEARLY_SINGULAR * answer for name, weight in weights.items() if name not in names):
@@ -282,8 +285,11 @@ def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]
     errors = 2 * np.diag(np.linalg.inv(table)) * (spread / within) ** 2
     spread = within
     found = {}
-    nothing = _nothing(len(pilot.facets))
+    nothing = _nothing(len(pilot.facets) - len(_again(pilot)))
+    again = _again(pilot)
     for name, usual in pilot.usual.items():
+        if name in again:
+            continue
         if name in names:
             place = names.index(name)
             levels = max(1, int(pilot.levels[name].max()))
@@ -324,14 +330,30 @@ def _drawn(posterior: Mapping[str, Array]) -> dict[str, Array]:
 def _told_apart(pilot: Crossing) -> tuple[list[str], Array]:
     """Return the components that the pilot tells apart, and what each is expected to add to the squares of each."""
     names, table = ["answer"], _expected(pilot, ["answer"])
+    again = _again(pilot)
     for name in pilot.levels:
-        if name in names:
+        if name in names or name.removeprefix("common ") in again:
             continue
         larger = _expected(pilot, [*names, name])
         scale = np.sqrt(np.diag(larger))
         if scale.min() > 0 and np.linalg.eigvalsh(larger / np.outer(scale, scale))[0] > NEARLY_SINGULAR:
             names, table = [*names, name], larger
     return names, table
+
+
+def _again(pilot: Crossing) -> set[str]:
+    """Return the facets whose levels nearly coincide with those of an earlier one, which stands for both.
+
+    Such as two options of one question: estimates of what each adds would be large, and of opposite signs.
+    """
+    again: set[str] = set()
+    names = [f"facet {number}" for number in range(len(pilot.facets))]
+    for number, name in enumerate(names):
+        for earlier in names[:number]:
+            squares = _expected(pilot, [earlier, name]) - _expected(pilot, ["answer"])[0, 0]
+            if earlier not in again and squares[0, 1] ** 2 > COINCIDE**2 * squares[0, 0] * squares[1, 1] > 0:
+                again.add(name)
+    return again
 
 
 def _expected(pilot: Crossing, names: Sequence[str]) -> Array:
