@@ -91,7 +91,10 @@ class Crossing(msgspec.Struct, frozen=True, dict=True):
     def counted(self) -> tuple[Array, list[tuple[int, Codes]]]:
         """Return how often inclusion and exclusion counts each facet, and the levels that several facets share."""
         codes = np.stack(self.facets, axis=-1)
-        weights, shared = 1 + shares_lost(codes), []
+        present = np.zeros((int(self.cells.max()) + 1, 1, len(self.counts)), dtype=bool)
+        present[self.cells, 0, self.sides] = True
+        first = np.unique(self.cells, return_index=True)[1]
+        weights, shared = 1 + shares_lost(codes[first], present)[:, 0], []
         for sign, labels, alone in shared_levels(codes):
             if alone is None:
                 shared.append((sign, labels))

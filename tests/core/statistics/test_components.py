@@ -193,8 +193,7 @@ def test_pilot_of_a_share_knows_a_rare_answer_as_little_as_it_does():
         pilot, whole = rng.random(20) < share, rng.random(80) < share
         truth = whole.var(ddof=1) / 80
         low, high = (
-            sum(part.facets)
-            for part in forecast(pilot * 1.0, items(20), items(80), (LOWEST, HIGHEST), (0.0, 1.0))
+            sum(part.facets) for part in forecast(pilot * 1.0, items(20), items(80), (LOWEST, HIGHEST), (0.0, 1.0))
         )
         if truth:
             inside.append(low <= truth <= high)
