@@ -10,7 +10,7 @@ from importlib.resources import files
 import msgspec
 
 from ...core.contracts.errors import UnknownNameError, UsageError
-from ...core.tables import Form, Row, parse_file
+from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
 from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")
@@ -62,7 +62,7 @@ def article_of(letter: str) -> str:
     return "an" if letter in tuple("aeiou") else "a"
 
 
-def read_list(path: str | None) -> list[Listed]:
+def read_list(path: str | None, options: TableOptions | None = None) -> Parsed[Listed]:
     """Return the descriptors of a CSV file with the columns dimension, singular and plural; None: the project's.
 
     Raises:
@@ -79,7 +79,7 @@ def read_list(path: str | None) -> list[Listed]:
             raise row.fault(problem, "data.duplicate", "a descriptor that its dimension has")
         return Listed(dimension, singular, plural)
 
-    return parse_file(path or shipped, Form(REQUIRED), listed_of).values
+    return parse_file(path or shipped, Form(REQUIRED), listed_of, options)
 
 
 def stem_of(setting: str, listed: Listed) -> str:
