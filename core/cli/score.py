@@ -11,11 +11,13 @@ import click
 
 from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
+from ..contracts.errors import UsageError
 from ..contracts.words import counted
 from ..scoring.published import score_published
 from ..scoring.readings import READING, compare_readings, ensure_reading
 from ..scoring.score import score as score_run
 from ..store import Store
+from ..store.reading import get_run
 from ..store.unbundle import Bundle, import_bundle
 from .results import deliver, scored_again
 from .shared import (
@@ -56,14 +58,21 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
     """Score the run NAME (default: the latest) again from the store. No model is loaded or asked."""
     catalogue = Catalogue.load(registry)
     given = {name: where.pop(name) for name in ("labels", "matrix", "outcome")}
-    reading, against = where.pop("reading"), where.pop("against")
+    reading, against, bundle = (where.pop(option) for option in ("reading", "against", "bundle"))
+    model = where.pop("model")
+    sources = [bundle, scores, against]
+    if len(sources) - sources.count(None) > 1:
+        raise UsageError("--bundle, --scores and --against exclude each other. Give one.", code="options.conflict")
+    if model and scores is None:
+        raise UsageError(
+            f"--model {model} says of which model --scores are. Give both, or a run alone.", code="options.conflict"
+        )
     if reading is not None:
         assignments = (*assignments, f"{READING}={reading}")
     if against is not None:
         return show_readings(catalogue, where["store"], name, (against, reading or "current"))
-    if (bundle := where.pop("bundle")) is not None:
-        return score_bundle(catalogue, bundle, where, read_assignments(assignments, None), given)
-    model = where.pop("model")
+    if bundle is not None:
+        return score_bundle(catalogue, (bundle, name), where, read_assignments(assignments, None), given)
     if scores is not None:
         study = catalogue.study(name, {}, read_assignments(assignments, None))
         published = score_published(catalogue, study, scores, model)
@@ -98,14 +107,20 @@ def show_readings(catalogue: Catalogue, place: str, name: str, readings: tuple[s
 
 def score_bundle(
     catalogue: Catalogue,
-    path: str,
+    source: tuple[str, str],
     where: Mapping[str, Any],
     assignments: Mapping[str, Any],
     correction: Mapping[str, Any],
 ) -> int:
-    """Score the run in a bundle with a temporary store."""
+    """Score the run in a bundle with a temporary store; `source` is its file, and the run's name.
+
+    Raises:
+        UnknownNameError: the bundle has another run.
+    """
+    path, name = source
     folder = tempfile.TemporaryDirectory(prefix="prejudge-")
     with folder as place, Bundle(path) as bundle, Store(Path(place) / "bundle.db") as store:
-        run = import_bundle(store, bundle).run
+        import_bundle(store, bundle)
+        run = get_run(store, name).name
         scores = score_run(catalogue, store, run, assignments)
         return deliver(corrected_run(catalogue, scores, **correction), store, where)

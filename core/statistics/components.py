@@ -15,6 +15,10 @@ it finds differs from that by chance, the more the fewer levels there are, which
 
 A pilot whose cells cannot know the variance of a larger design forecasts nothing. Whether they can follows from the
 cells of both alone: pilots that were chosen by their answers would be those that happened to find large shares.
+
+Answers of two values, each of a level of its own, such as hits among prompts, have the variance of their share alone,
+which a few answers hardly know where one value is rare: its posterior (Jeffreys' prior) is that of the share. It tells
+something where all answers of a pilot are equal, too.
 """
 
 from __future__ import annotations
@@ -27,10 +31,10 @@ import msgspec
 import numpy as np
 
 from .intervals import Array, Codes
-from .multiway import joint
+from .multiway import joint, shared_levels, shares_lost
 
 NOTHING = 1 / 6
-"""Chance that the levels of a facet, or cells, add nothing, before a pilot."""
+"""Chance that the levels of a facet, or cells, add nothing, before a pilot; of more than two facets, see `_nothing`."""
 CELL = "cell"
 USUAL_OF_FACET, USUAL_OF_CELL = 0.005, 0.015
 """Shares of the variance of single answers that belong to levels of a facet and to cells, below which all are alike."""
@@ -40,6 +44,8 @@ MIDDLE, LOWEST, HIGHEST = 0.5, 0.05, 0.95
 """Quantiles of a forecast: its value and the ends of its range."""
 LARGEST_ERROR = 0.5
 """Standard error of the estimated variance of a design, as a share of it, above which a pilot forecasts nothing."""
+COINCIDE = 0.9
+"""Correlation of the levels of two facets, as what each adds to the squares of the other, above which they are one."""
 NEARLY_SINGULAR = 1e-3
 """Least eigenvalue of components, scaled, that a pilot tells apart."""
 
@@ -75,6 +81,26 @@ class Crossing(msgspec.Struct, frozen=True, dict=True):
     def counts(self) -> Array:
         """Return the number of answers of each side."""
         return np.bincount(self.sides).astype(float)
+
+    @property
+    def independent(self) -> bool:
+        """Return whether each answer is of a level of its own, of the only facet, and no side has a single answer."""
+        return len(self.facets) == 1 and len(np.unique(self.facets[0])) == len(self.sides) and min(self.counts) > 1
+
+    @cached_property
+    def counted(self) -> tuple[Array, list[tuple[int, Codes]]]:
+        """Return how often inclusion and exclusion counts each facet, and the levels that several facets share."""
+        codes = np.stack(self.facets, axis=-1)
+        present = np.zeros((int(self.cells.max()) + 1, 1, len(self.counts)), dtype=bool)
+        present[self.cells, 0, self.sides] = True
+        first = np.unique(self.cells, return_index=True)[1]
+        weights, shared = 1 + shares_lost(codes[first], present)[:, 0], []
+        for sign, labels, alone in shared_levels(codes):
+            if alone is None:
+                shared.append((sign, labels))
+            else:
+                weights[alone] += sign
+        return weights, shared
 
     def strata(self, way: Codes) -> tuple[Array, Codes]:
         """Return how many levels of a way are on the same sides as each, and the pattern of sides of each."""
@@ -124,7 +150,13 @@ class Precision(msgspec.Struct, frozen=True):
     facets: tuple[float, ...]
 
 
-def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Sequence[float]) -> list[Precision]:
+def forecast(
+    values: Array,
+    pilot: Crossing,
+    planned: Crossing,
+    quantiles: Sequence[float],
+    limits: tuple[float, float] | None = None,
+) -> list[Precision]:
     """Return what a pilot's answers let expect of a planned design, at quantiles of its variance.
 
     Args:
@@ -132,9 +164,14 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
         pilot: of these values.
         planned: of the design.
         quantiles: such as `MIDDLE`.
+        limits: least and greatest value of an answer, if it has both.
 
-    Returns: nothing where the pilot's answers do not vary.
+    Returns: nothing where the pilot's answers do not vary, unless each is one of the limits and of a level of its own.
     """
+    independent = pilot.independent and planned.independent and len(pilot.counts) == len(planned.counts)
+    if limits is not None and independent and np.isin(values, limits).all():
+        hits = np.bincount(pilot.sides, weights=np.equal(values, limits[1])).astype(np.float64)
+        return _at(_of_shares(hits, pilot, planned) * (limits[1] - limits[0]) ** 2, quantiles)
     spread, posterior = _posterior(values, pilot)
     if not spread:
         return []
@@ -153,7 +190,30 @@ def forecast(values: Array, pilot: Crossing, planned: Crossing, quantiles: Seque
         _by_chance(np.maximum(by(way), single), planned.freedom(way), seed)
         for seed, way in enumerate(planned.facets, start=2)
     ]
-    parts = _together(single, by_facet)
+    of_facets, of_shared = planned.counted
+    shared = sum((sign * by(labels, single=True) for sign, labels in of_shared), np.zeros(DRAWS))
+    total = sum((weight * part for weight, part in zip(of_facets, by_facet, strict=True)), shared)
+    return _at(_together(total, by_facet), quantiles)
+
+
+def _of_shares(hits: Array, pilot: Crossing, planned: Crossing) -> Array:
+    """Return what answers and levels add to the variance that the jackknife finds of shares, or of their difference.
+
+    Half an answer of either value is added on each side: a test that finds all answers equal is exact, not without
+    uncertainty. Exact intervals and those by resampling are not quite as wide as the variance says, so that the range
+    has the chance of a jackknife besides.
+    """
+    rng = np.random.default_rng(1)
+    n = planned.counts
+    shares = rng.beta(hits + 0.5, pilot.counts - hits + 0.5, (DRAWS, len(hits)))
+    observed = (rng.binomial(n.astype(np.int64), shares) + 0.5) / (n + 1)
+    variances = (observed * (1 - observed) / (n - 1)).sum(axis=1)
+    freedom = planned.freedom(planned.facets[0])
+    return np.stack([np.zeros(DRAWS), _by_chance(variances, freedom, 2)])
+
+
+def _at(parts: Array, quantiles: Sequence[float]) -> list[Precision]:
+    """Return the parts of a variance, of which there are draws, at quantiles of their sum."""
     order = np.argsort(parts.sum(axis=0))
     # Some draws around each quantile are averaged, so that what each facet adds to it is theirs at that quantile.
     near = [order[max(0, int(q * DRAWS) - NEAR) : int(q * DRAWS) + NEAR + 1] for q in quantiles]
@@ -167,7 +227,8 @@ def error_of(pilot: Crossing, planned: Crossing) -> float:
     It is that without a prior, where facets and cells have their usual shares.
     """
     names, table = _told_apart(pilot)
-    answer, usual = _of_mean(planned, "answer"), planned.usual
+    again = _again(pilot)
+    answer, usual = _of_mean(planned, "answer"), {n: share for n, share in planned.usual.items() if n not in again}
     # What is common to both sides cancels in their difference.
     weights = {"answer": answer} | {name: _of_mean(planned, name) for name in usual}
     if any(weight - answer > NEARLY_SINGULAR * answer for name, weight in weights.items() if name not in names):
@@ -179,10 +240,11 @@ def error_of(pilot: Crossing, planned: Crossing) -> float:
 
 def _of_mean(planned: Crossing, component: str) -> float:
     """Return what a unit of a component's variance adds to what the jackknife finds over all facets."""
-    by_facet = sum(planned.found(component, way) for way in planned.facets)
-    if len(planned.facets) == 1:
-        return by_facet
-    return by_facet - (len(planned.facets) - 1) * planned.found(component, planned.cells, single=True)
+    of_facets, of_shared = planned.counted
+    by_facet = sum(
+        weight * planned.found(component, way) for weight, way in zip(of_facets, planned.facets, strict=True)
+    )
+    return float(by_facet) + sum(sign * planned.found(component, labels, single=True) for sign, labels in of_shared)
 
 
 def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
@@ -191,17 +253,17 @@ def _by_chance(variance: Array, freedom: int, seed: int) -> Array:
     return found
 
 
-def _together(single: Array, by_facet: Sequence[Array]) -> Array:
+def _together(total: Array, by_facet: Sequence[Array]) -> Array:
     """Return what single answers and the facets add to the variance that a jackknife over all facets finds.
 
     It finds no less than by one facet alone, so that chance makes it larger on average where none adds anything.
     """
     if len(by_facet) == 1:
-        return np.stack([np.zeros_like(single), by_facet[0]])
-    total, again = sum(by_facet, np.zeros_like(single)), len(by_facet) - 1
-    variance = np.maximum(total - again * single, np.maximum.reduce(list(by_facet)))
+        return np.stack([np.zeros_like(total), by_facet[0]])
+    variance = np.maximum(total, np.maximum.reduce(list(by_facet)))
     # What single answers add is in what each facet adds, and no more than the least of these.
-    single = np.minimum((total - variance) / again, np.minimum.reduce(list(by_facet)))
+    again = np.maximum(sum(by_facet, -variance), 0.0) / (len(by_facet) - 1)
+    single = np.minimum(again, np.minimum.reduce(list(by_facet)))
     parts = np.stack([single, *(part - single for part in by_facet)])
     total = parts.sum(axis=0)
     scaled: Array = parts * np.divide(variance, total, out=np.ones_like(total), where=total > 0)
@@ -228,26 +290,35 @@ def _posterior(values: Array, pilot: Crossing) -> tuple[float, dict[str, Array]]
     errors = 2 * np.diag(np.linalg.inv(table)) * (spread / within) ** 2
     spread = within
     found = {}
+    nothing = _nothing(len(pilot.facets) - len(_again(pilot)))
+    again = _again(pilot)
     for name, usual in pilot.usual.items():
+        if name in again:
+            continue
         if name in names:
             place = names.index(name)
             levels = max(1, int(pilot.levels[name].max()))
             # The larger a share is, the more an estimate from few levels misses it.
             error = np.sqrt(errors[place] + 2 * SHARES**2 / levels)
-            found[name] = _weighed(float(estimates[place]), error, usual)
+            found[name] = _weighed(float(estimates[place]), error, usual, nothing)
         else:
-            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), usual)
+            found[name] = _weighed(0.0, np.full_like(SHARES, np.inf), usual, nothing)
     return spread, found
 
 
-def _weighed(estimate: float, error: Array, usual: float) -> Array:
+def _nothing(facets: int) -> float:
+    """Return the chance that a facet adds nothing, so that of many facets no more are expected to add than of two."""
+    return 1 - (1 - NOTHING) * min(1.0, 2 / facets)
+
+
+def _weighed(estimate: float, error: Array, usual: float, nothing: float) -> Array:
     """Return the weights of `SHARES` after an estimate with this error if so much is true, and the usual share."""
     middles = (SHARES[1:] + SHARES[:-1]) / 2
     widths = np.diff(np.concatenate([[0.0], middles, [1.0]]))
     distance = ((estimate - SHARES) / error) ** 2 / 2 + np.log(error / error[0] if np.isfinite(error[0]) else 1.0)
     prior = widths / (usual + SHARES)
     prior[0] = 0
-    prior[0] = prior.sum() * NOTHING / (1 - NOTHING)
+    prior[0] = prior.sum() * nothing / (1 - nothing)
     weights: Array = np.exp(distance.min() - distance) * prior
     total: Array = weights / weights.sum()
     return total
@@ -264,14 +335,30 @@ def _drawn(posterior: Mapping[str, Array]) -> dict[str, Array]:
 def _told_apart(pilot: Crossing) -> tuple[list[str], Array]:
     """Return the components that the pilot tells apart, and what each is expected to add to the squares of each."""
     names, table = ["answer"], _expected(pilot, ["answer"])
+    again = _again(pilot)
     for name in pilot.levels:
-        if name in names:
+        if name in names or name.removeprefix("common ") in again:
             continue
         larger = _expected(pilot, [*names, name])
         scale = np.sqrt(np.diag(larger))
         if scale.min() > 0 and np.linalg.eigvalsh(larger / np.outer(scale, scale))[0] > NEARLY_SINGULAR:
             names, table = [*names, name], larger
     return names, table
+
+
+def _again(pilot: Crossing) -> set[str]:
+    """Return the facets whose levels nearly coincide with those of an earlier one, which stands for both.
+
+    Such as two options of one question: estimates of what each adds would be large, and of opposite signs.
+    """
+    again: set[str] = set()
+    names = [f"facet {number}" for number in range(len(pilot.facets))]
+    for number, name in enumerate(names):
+        for earlier in names[:number]:
+            squares = _expected(pilot, [earlier, name]) - _expected(pilot, ["answer"])[0, 0]
+            if earlier not in again and squares[0, 1] ** 2 > COINCIDE**2 * squares[0, 0] * squares[1, 1] > 0:
+                again.add(name)
+    return again
 
 
 def _expected(pilot: Crossing, names: Sequence[str]) -> Array:

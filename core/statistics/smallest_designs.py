@@ -13,7 +13,7 @@ from ..contracts import FACET, facet_columns, last_facet
 from ..contracts.errors import DataError
 from .components import HIGHEST, LARGEST_ERROR, LOWEST, MIDDLE, Crossing, Precision, error_of, forecast
 from .power import AnyDesign, CrossedDesign, Design, GroupsDesign, RankDesign
-from .smallest_known import Assumptions, answered, codes_of, known_crossed, known_means, known_ranks
+from .smallest_known import Assumptions, answered, codes_of, known_crossed, known_means, known_ranks, limits_of
 
 WILCOXON, MANN_WHITNEY, KRUSKAL_WALLIS, ANOVA = "wilcoxon", "mann-whitney", "kruskal-wallis", "anova"
 NAMES = {
@@ -23,6 +23,7 @@ NAMES = {
     ANOVA: "analysis of variance",
 }
 FEW_CLUSTERS = "fewer than two clusters"
+EQUAL = "standard deviation from the pilot, whose answers are all equal"
 TOO_FEW = "the pilot's answers do not tell what this larger design finds; use a larger pilot"
 
 
@@ -76,7 +77,8 @@ def _means(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assumptions)
         return Planned(design=None, test="t of clusters", note=few)
     if not few and (found := _forecasts(units, tried)):
         design, *ends = (_means_design(shape, precision) for precision in found)
-        return Planned(design=design, test="t of clusters", note=known.words, ends=(ends[0], ends[1]))
+        note = EQUAL if tried is not None and answered(tried)["value"].n_unique() == 1 else known.words
+        return Planned(design=design, test="t of clusters", note=note, ends=(ends[0], ends[1]))
     design = Design(
         clusters=shape.clusters,
         size=shape.size,
@@ -112,7 +114,8 @@ def _forecasts(units: pl.DataFrame, tried: pl.DataFrame | None) -> list[Precisio
         return []
     if any(name not in rows.columns or rows[name].null_count() for name in facet_columns(units)):
         return []
-    return forecast(rows["value"].to_numpy(), _crossing(rows), _crossing(units), (MIDDLE, LOWEST, HIGHEST))
+    quantiles = (MIDDLE, LOWEST, HIGHEST)
+    return forecast(rows["value"].to_numpy(), _crossing(rows), _crossing(units), quantiles, limits_of(units))
 
 
 def _crossing(units: pl.DataFrame) -> Crossing:

@@ -81,15 +81,20 @@ def known_crossed(units: pl.DataFrame, tried: pl.DataFrame | None, stated: Assum
 
 def _spread(units: pl.DataFrame, tried: float | None, fault: str, stated: Assumptions) -> tuple[float | None, str]:
     """Return the spread and its source, or the reason why there is none; `fault` is the reason of the pilot."""
-    least, greatest = units.select(pl.col("least").first(), pl.col("greatest").first()).row(0)
-    limit = None if least is None or greatest is None else (greatest - least) / 2
     if tried:
         return tried, "standard deviation from the pilot"
-    if limit is not None:
+    if (limits := limits_of(units)) is not None:
+        limit = (limits[1] - limits[0]) / 2
         return limit, f"maximum standard deviation, because {fault}" if fault else "maximum standard deviation"
     if stated.spread is not None:
         return stated.spread, "standard deviation as stated"
     return None, f"{fault}, and the measure has no limits" if fault else UNSTATED
+
+
+def limits_of(units: pl.DataFrame) -> tuple[float, float] | None:
+    """Return the least and the greatest value of an answer; None where it has no limits."""
+    least, greatest = units.select(pl.col("least").first(), pl.col("greatest").first()).row(0)
+    return None if least is None or greatest is None else (float(least), float(greatest))
 
 
 def _fault(tried: pl.DataFrame | None) -> str:

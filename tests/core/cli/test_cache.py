@@ -59,6 +59,19 @@ def test_bundle_is_scored_without_a_store(prejudge, ran, tmp_path):
     ).read_bytes()
 
 
+def test_bundle_of_another_run_gives_no_numbers(prejudge, ran, tmp_path):
+    """The name that was typed is that of the run whose numbers are shown."""
+    prejudge("cache", "export", ran, "--out", "r.db.gz")
+    done = prejudge("score", "another", "--bundle", "r.db.gz")
+    assert done.returncode == 2 and done.stdout == "" and "another" in done.stderr and ran in done.stderr
+    assert prejudge("score", ran[:12], "--bundle", "r.db.gz").returncode == 0
+    for words in (("--against", "paper"), ("--scores", "s.csv")):
+        done = prejudge("--debug", "score", "--bundle", "r.db.gz", *words)
+        assert done.returncode == 2 and "options.conflict" in done.stderr, words
+    done = prejudge("--debug", "score", ran, "--model", "m")
+    assert done.returncode == 2 and "options.conflict" in done.stderr
+
+
 def head_in(shown):
     (line,) = (line for line in shown.splitlines() if line.startswith("Head:"))
     return line.split()[1]

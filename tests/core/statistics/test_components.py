@@ -151,6 +151,82 @@ def test_answers_without_variation_give_nothing():
     assert forecast(np.ones(1), one, full, QUANTILES) == []
 
 
+def test_facets_that_nearly_coincide_count_once():
+    """Such as the positive and the negative option of a question, of which nearly every one has one partner."""
+    row, column = (a.ravel() for a in np.meshgrid(range(40), range(30), indexing="ij"))
+    sides = np.zeros(len(row), int)
+    ratios = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        partner = np.where(rng.random(len(column)) < 0.03, rng.integers(0, 30, len(column)), column)
+        full = Crossing(sides=sides, facets=(row, column, partner))
+        by_column = rng.normal(0, np.sqrt(0.3), 30)
+        (middle,) = forecast(by_column[column] + rng.normal(size=len(row)), full, full, (MIDDLE,))
+        ratios.append((middle.single + sum(middle.facets)) / (0.3 / 30 + 1 / len(row)))
+    assert 1 / 1.3 <= np.median(ratios) <= 1.3
+
+
+def test_many_facets_that_add_nothing_are_not_expected_to_add_much():
+    """Of five facets the first guess is that as many matter as of two."""
+    ratios = {2: [], 5: []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        facets = tuple(rng.integers(0, 50, 2000) for _ in range(5))
+        values = rng.normal(size=2000)
+        for count, found in ratios.items():
+            full = Crossing(sides=np.zeros(2000, int), facets=facets[:count])
+            pilot = Crossing(sides=full.sides[:800], facets=tuple(codes[:800] for codes in full.facets))
+            (middle,) = forecast(values[:800], pilot, full, (MIDDLE,))
+            found.append(2000 * (middle.single + sum(middle.facets)))
+    assert np.median(ratios[5]) < 1.25 * np.median(ratios[2])
+
+
+def items(n):
+    return Crossing(sides=np.zeros(n, int), facets=(np.arange(n),))
+
+
+def test_pilot_of_a_share_knows_a_rare_answer_as_little_as_it_does():
+    """Of 20 prompts about a share of any size; the whole study asks 80 and takes the sample variance."""
+    rng = np.random.default_rng(11)
+    inside, equal = [], []
+    for share in rng.beta(0.5, 0.5, 400):
+        pilot, whole = rng.random(20) < share, rng.random(80) < share
+        truth = whole.var(ddof=1) / 80
+        low, high = (
+            sum(part.facets) for part in forecast(pilot * 1.0, items(20), items(80), (LOWEST, HIGHEST), (0.0, 1.0))
+        )
+        if truth:
+            inside.append(low <= truth <= high)
+            equal.append(pilot.all() or not pilot.any())
+    assert 0.85 <= np.mean(inside) <= 0.99
+    assert sum(equal) > 20 and np.mean(np.array(inside)[equal]) >= 0.8
+    # A pilot half of whose answers are hits knows the variance of a share far better than that of any other answer.
+    halves = np.tile([0.0, 1.0], 10)
+    of_share, of_number = (
+        [sum(part.facets) for part in forecast(halves, items(20), items(80), (LOWEST, HIGHEST), limits)]
+        for limits in ((0.0, 1.0), None)
+    )
+    assert 1.5 * of_share[1] / of_share[0] < of_number[1] / of_number[0]
+
+
+def test_difference_of_two_shares_has_the_variance_of_both():
+    sides, codes = np.repeat([0, 1], 40), np.arange(80)
+    both = Crossing(sides=sides, facets=(codes,))
+    values = np.concatenate([np.arange(40) < 4, np.arange(40) < 20]) * 1.0
+    (middle,) = forecast(values, both, both, (MIDDLE,), (0.0, 1.0))
+    assert sum(middle.facets) == pytest.approx((0.1 * 0.9 + 0.5 * 0.5) / 39, rel=0.1)
+    larger, smaller = forecast(100 * values, both, both, (MIDDLE,), (0.0, 100.0)), middle
+    assert sum(larger[0].facets) == pytest.approx(1e4 * sum(smaller.facets))
+
+
+def test_equal_answers_of_no_share_give_nothing():
+    for values, limits in ((np.ones(20), None), (np.full(20, 0.5), (0.0, 1.0))):
+        assert forecast(values, items(20), items(80), QUANTILES, limits) == []
+    # What clusters that were asked twice add cannot be told from equal answers.
+    twice = Crossing(sides=np.zeros(20, int), facets=(np.arange(20) // 2,))
+    assert forecast(np.ones(20), twice, items(80), QUANTILES, (0.0, 1.0)) == []
+
+
 def test_smaller_pilot_has_a_wider_range():
     rng = np.random.default_rng(5)
     full = table(40, 30, rng)
