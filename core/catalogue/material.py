@@ -7,11 +7,16 @@ is known that somebody gave it, and no more.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from ..contracts.errors import DataError, UnknownNameError
+from ..design.folder import ABOUT, About, read_about
+from .questions import Question
 
 TABLES = (".csv", ".json", ".jsonl", ".toml", ".tsv")
 """Endings of the files of a folder that say what it holds; images are stored by their own digests."""
@@ -50,6 +55,9 @@ class Material(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deviations: tuple[str, ...] = ()
     """Differences of that from the paper's."""
     known: tuple[KnownData, ...] = ()
+    words: dict[str, tuple[str, ...]] = {}
+    """Words in the study's sentences that only hold for this material, by the name by which a folder gives its own: as
+    they stand in the sentences, and last what is said of any other data."""
 
 
 class Described(msgspec.Struct, frozen=True):
@@ -62,6 +70,10 @@ class Described(msgspec.Struct, frozen=True):
     """What the material of users is: `pairs of FILE (sha256 ...)`."""
     title: str = ""
     summary: str = ""
+    words: Mapping[str, str] = {}
+    """What stands in the place of words of the study's sentences."""
+    population: str = ""
+    """Whom a user's material is about, by its folder; empty: it does not say."""
 
 
 def tables_of(path: str) -> list[Path]:
@@ -94,14 +106,19 @@ def file_digest(path: str | Path) -> str:
 
 
 def describe(source: str, design: str, material: Sequence[Material], paths: Mapping[str, str]) -> Described:
-    """Return what is known of the material of a study.
+    """Return what is known of the material of a study; of a folder, what it says of itself.
 
     Args:
         source: of the study.
         design: whose design it is, such as `CrowS-Pairs (Nangia et al. 2020)`.
         material: what the study says of each option that names material.
         paths: by option, the files and folders that are not those of the study file itself.
+
+    Raises:
+        DataError: `about.toml` of a folder cannot be used.
     """
+    words: dict[str, str] = {}
+    population = ""
     sources, limits, deviations, own = [], list[str](), list[str](), list[str]()
     title = summary = ""
     included = not any(part.option in paths and not part.adds for part in material)
@@ -119,14 +136,102 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
             limits += known.limits
             deviations += known.deviations
             continue
-        words = f"{part.noun} of {Path(path).name}" + (f" (sha256 {digest[:SHOWN]}...)" if digest else "")
-        own.append(words)
-        sources.append(f"{words}, in the design of {design}")
-        limits.append(f"It is not recorded who made the {words}, or which people they represent.")
-        title, summary = title or part.title, summary or part.summary
+        named = f"{part.noun} of {Path(path).name}" + (f" (sha256 {digest[:SHOWN]}...)" if digest else "")
+        own.append(named)
+        about = read_about(path) or About()
+        sources.append(f"{about.source and f'{about.source}: '}{named}, in the design of {design}")
+        limits += (*about.limits, *_unsaid(named, about))
+        title, summary = title or about.title or part.title, summary or about.summary or part.summary
+        words |= _words(part, about, path)
+        population = population or about.population
     if included:
         sources.insert(0, source)
-    return Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(own), title, summary)
+    told = Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(own), title, summary)
+    return msgspec.structs.replace(told, words=words, population=population)
+
+
+def _unsaid(named: str, about: About) -> list[str]:
+    """Return whom data are about and in which language, and what of it is not recorded, in sentences."""
+    unknown = [] if about.source else [f"who made the {named}"]
+    unknown += [] if about.population else ["which people they represent"]
+    found = [f"The {named} are about {about.population}."] if about.population else []
+    found += [f"Their language is {about.language}."] if about.language else []
+    return [*found, *([f"It is not recorded {', or '.join(unknown)}."] if unknown else [])]
+
+
+def _words(part: Material, about: About, path: str) -> dict[str, str]:
+    for name in about.words:
+        if name not in part.words:
+            raise UnknownNameError(f"word of {Path(path) / ABOUT}", name, part.words)
+    return {
+        phrase: about.words.get(name, other) for name, (*phrases, other) in part.words.items() for phrase in phrases
+    }
+
+
+def reworded(text: str, words: Mapping[str, str]) -> str:
+    """Return a sentence of a study with the words of other data; what began with a capital letter does so again."""
+    if not words:
+        return text
+    listed = sorted(words, key=len, reverse=True)
+    lower = {phrase.lower(): words[phrase] for phrase in listed}
+    pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, listed))})(?![\w-])"
+
+    def other(match: re.Match[str]) -> str:
+        word, found = lower[match[0].lower()], match[0]
+        return word[:1].upper() + word[1:] if found[:1].isupper() else word
+
+    return re.sub(pattern, other, text, flags=re.I)
+
+
+def wordings_of(material: Sequence[Material], paths: Mapping[str, str], worded: frozenset[str]) -> dict[str, Any]:
+    """Return the options that folders of data set: their wordings.
+
+    Raises:
+        DataError: `about.toml` of a folder cannot be used.
+        UnknownNameError: it sets an option that is no text of the material.
+    """
+    found: dict[str, Any] = {}
+    for part in material:
+        about = read_about(paths[part.option]) if part.option in paths else None
+        for name, value in () if about is None else about.wordings.items():
+            if name not in worded:
+                raise UnknownNameError(f"wording of {Path(paths[part.option]) / ABOUT}", name, worded)
+            found[name] = value
+    return found
+
+
+def answered(
+    questions: Sequence[Question], material: Sequence[Material], paths: Mapping[str, str], words: Mapping[str, str]
+) -> tuple[Question, ...]:
+    """Return the questions of a study in the words of its data.
+
+    Raises:
+        DataError: a folder has words on a measure that answers no question of the study.
+    """
+    given = {}
+    for part in material:
+        about = read_about(paths[part.option]) if part.option in paths else None
+        for own in () if about is None else about.questions:
+            if own.measure not in (known := [question.measure for question in questions]):
+                raise DataError(
+                    f"{Path(paths[part.option]) / ABOUT}: no question of the study is answered by {own.measure!r}. "
+                    f"There are: {', '.join(dict.fromkeys(known))}.",
+                    code="data.about",
+                )
+            given[own.measure] = own
+    fields = ("asks", "above", "below")
+    return tuple(
+        msgspec.structs.replace(
+            question,
+            **{
+                name: reworded(getattr(question, name), words)
+                if question.measure not in given
+                else getattr(given[question.measure], name)
+                for name in fields
+            },
+        )
+        for question in questions
+    )
 
 
 def paths_in(material: Sequence[Material], stated: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, str]:

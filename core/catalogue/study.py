@@ -22,7 +22,7 @@ from .folders import Candidate, candidates, choose, is_place
 from .instrument import Instrument
 from .judging import Judge
 from .limiting import Limit, limit_study, split_limit
-from .material import Material, describe, paths_in
+from .material import Material, answered, describe, paths_in, reworded, wordings_of
 from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
@@ -52,6 +52,10 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     own_data: tuple[str, ...] = ()
     """Material of the user's own files: `pairs of FILE (sha256 ...)`; empty: that of the study, or published."""
+    words: dict[str, str] = {}
+    """What stands in the place of words in the sentences of the study and its metrics, of a user's own data."""
+    population: str = ""
+    """Whom the user's own data are about, as their folder says."""
     questions: tuple[Question, ...] = ()
     followed: dict[str, str] = {}
     """Options that nobody set and that follow from what a model can do, with the reason."""
@@ -113,6 +117,7 @@ class Catalogue:
         entry = self._seeded(self.registry.study(name))
         chosen_options, limit = split_limit(self.plugins.load("probe", entry.probe).options, assignments)
         options, metrics = _assign(entry, chosen_options)
+        options = self._worded(entry, options)
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
         found = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
@@ -144,16 +149,29 @@ class Catalogue:
         entry = self.registry.study(study.name)
         material = entry.material or (Material(),)
         paths = paths_in(material, entry.options, study.options)
-        words = describe(entry.source, entry.design or entry.title or study.name, material, paths)
+        told = describe(entry.source, entry.design or entry.title or study.name, material, paths)
+
+        def said(*texts: str) -> tuple[str, ...]:
+            return tuple(reworded(text, told.words) for text in texts)
+
         return msgspec.structs.replace(
             study,
-            title=words.title or entry.title or study.name,
-            summary=words.summary or entry.summary,
-            source=words.source,
-            limits=(*entry.limits, *words.limits),
-            deviations=(*entry.deviations, *words.deviations),
-            own_data=words.own,
+            title=told.title or said(entry.title or study.name)[0],
+            summary=told.summary or said(entry.summary)[0],
+            source=told.source,
+            limits=(*said(*entry.limits), *told.limits),
+            deviations=(*said(*entry.deviations), *told.deviations),
+            own_data=told.own,
+            words=dict(told.words),
+            population=told.population,
+            questions=answered(entry.questions, material, paths, told.words) or study.questions,
         )
+
+    def _worded(self, entry: StudyEntry, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options with those that a folder of data sets; what somebody set stays."""
+        material = entry.material or (Material(),)
+        worded = self.plugins.load("probe", entry.probe).options.worded
+        return wordings_of(material, paths_in(material, entry.options, options), worded) | options
 
     def whole(self, study: Study) -> Study:
         """Return a study without a limit on how much is asked, and what the limit sets; itself, if it has none."""

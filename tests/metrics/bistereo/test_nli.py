@@ -14,7 +14,7 @@ from prejudge.core.answer.replies import preferences
 from prejudge.core.contracts import facet_columns
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import MISSING, PREFERENCE, Caveat
-from prejudge.core.scoring.score import described
+from prejudge.core.scoring.worded import described
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
 from prejudge.testing import raises_code
 
