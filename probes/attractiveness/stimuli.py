@@ -56,14 +56,16 @@ class _Checked(msgspec.Struct, frozen=True):
 def read_stimuli(path: str) -> list[Stimulus]:
     """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
 
-    Columns: `face_id`, `file`, `variant` (`original`, `filtered`), `gender`, `age_group`, `race`, `source`, and any
-    `rating_NAME`. A face with an empty `gender`, `age_group` or `race` is left out of the comparisons by that column.
+    Columns: `face_id`, `file`, `variant` (`original`, `filtered`, or others), `gender`, `age_group`, `race`, `source`,
+    and any `rating_NAME`. A face with an empty `gender`, `age_group` or `race` is left out of the
+    comparisons by that column.
 
     Returns:
-        Original and filtered image of each face, one after the other, in the order of the file.
+        The images of each face, one after the other, the one without a change first: `original`, or the first variant.
 
     Raises:
-        DataError: a face does not have one image per variant, an image is missing, unreadable or a duplicate, or the
+        DataError: a face does not have one image per variant (of three or more variants: one without a change, and
+            at least one other), an image is missing, unreadable or a duplicate, or the
             two rows of a face differ in size or in other columns. The error lists all problems.
         MissingExtraError: Pillow is not installed.
     """
@@ -77,14 +79,14 @@ def read_stimuli(path: str) -> list[Stimulus]:
     if problems:
         more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise DataError("; ".join(problems[:SHOWN]) + more + ".", code="data.images")
-    place = {variant: number for number, variant in enumerate(VARIANTS)}
+    place = {variant: number for number, variant in enumerate(_variants(rows))}
     order = {face: number for number, face in enumerate(dict.fromkeys(found.stimulus.face for found in checked))}
     return sorted((found.stimulus for found in checked), key=lambda s: (order[s.face], place[s.variant]))
 
 
 def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
     file = folder / row.filled("file").strip()
-    face, variant = row.filled("face_id").strip(), row.choice("variant", VARIANTS)
+    face, variant = row.filled("face_id").strip(), _variant(row)
     try:
         stored = file_bytes(inside(folder, row.filled("file")))
         data = upright(stored)
@@ -104,6 +106,21 @@ def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
         **cells,
     )
     return _Checked(row, stimulus, size)
+
+
+def _variant(row: Row) -> str:
+    """Return the variant of an image: one of the study's in any case, any other as it is written."""
+    plain = row.filled("variant").strip()
+    return plain.casefold() if plain.casefold() in VARIANTS else plain
+
+
+def _variants(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return the variants, the one without a change first; those of the study where there are no others."""
+    found = tuple(dict.fromkeys(map(_variant, rows)))
+    if {*found} <= {*VARIANTS}:
+        return VARIANTS
+    reference = VARIANTS[0] if VARIANTS[0] in found else found[0]
+    return (reference, *(variant for variant in found if variant != reference))
 
 
 def _why(error: Exception) -> str:
@@ -131,11 +148,16 @@ def _duplicates(checked: Sequence[_Checked]) -> Iterable[str]:
 
 
 def _unpaired(rows: Sequence[Row]) -> Iterable[str]:
-    counts = Counter((row.cells["face_id"].strip(), row.cells["variant"]) for row in rows)
+    counts = Counter((row.cells["face_id"].strip(), _variant(row)) for row in rows)
+    reference, *changed = variants = _variants(rows)
     for face in dict.fromkeys(face for face, _ in counts):
-        for variant in VARIANTS:
-            if (number := counts[face, variant]) != 1:
+        for variant in variants:
+            number = counts[face, variant]
+            # Of several changes a face may lack some.
+            if number != 1 and (number or len(changed) < 2 or variant == reference):
                 yield f"face {face!r} has {number} images of variant {variant!r}; it needs one"
+        if not any(counts[face, variant] for variant in changed):
+            yield f"face {face!r} has no image besides {reference!r}; it needs one with a change"
 
 
 def _unlike(checked: Sequence[_Checked]) -> Iterable[str]:
