@@ -366,6 +366,8 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
     # A certificate is of asking a model; of published scores nobody was asked here.
     known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
+    if known is not None and words:
+        known = msgspec.structs.replace(known, confused=tuple(reworded(text, words) for text in known.confused))
     named = msgspec.structs.replace(named, calibration=known)
     measured = msgspec.structs.replace(
         scores,

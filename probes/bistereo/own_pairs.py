@@ -10,6 +10,7 @@ from ...core.contracts.records import Scalar
 from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parse_data, parts_of
+from ...core.design.levels import Value
 from ...core.tables import Form, Parsed, Row, TableOptions
 from ..shared.sentence_pairs import Pair, Spans, checked_difference, parts_columns, words
 from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, Selection, chosen_cells
@@ -26,7 +27,9 @@ PARTS = (
 def own_design(listed: Iterable[Pair], selection: Selection, own: tuple[AnyFactor, ...] = ()) -> Design:
     """Return the design of the selected pairs: a row per pair, and its two sides; `own` are parts of a folder."""
     pairs = list(listed)
-    known = {part.name: tuple(pair.factors[part.name] for pair in pairs) for part in PARTS}
+    known: dict[str, tuple[Value, ...]] = {
+        part.name: tuple(pair.factors[part.name] for pair in pairs) for part in PARTS
+    }
     table = Levels(tuple(pair.id for pair in pairs), known | parts_columns(pairs, own))
     columns = {name: name for name in COLUMNS}
     factors = (Sampled("pair", table, (*PARTS, *own)), Group("side", SIDES))

@@ -23,6 +23,7 @@ from ...core.contracts import Counting, LargeStage, Unreadable
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 from ...core.design import Design, Rows
 from ...core.design.factors import AnyFactor
+from ...core.design.levels import Value
 from ...core.tables import Row, TableOptions
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Pair(msgspec.Struct, frozen=True):
     """Levels of the parts that a folder of data declares."""
 
 
-def parts_columns(pairs: Sequence[Pair], parts: Sequence[AnyFactor]) -> dict[str, tuple[Scalar, ...]]:
+def parts_columns(pairs: Sequence[Pair], parts: Sequence[AnyFactor]) -> dict[str, tuple[Value, ...]]:
     """Return the columns of the parts that a folder of data declares."""
     return {part.name: tuple(pair.parts[part.name] for pair in pairs) for part in parts}
 
