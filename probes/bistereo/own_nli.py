@@ -14,6 +14,7 @@ from ...core.design.folder import further, parse_data, parts_of
 from ...core.design.levels import Value
 from ...core.tables import Form, Parsed, Row, TableOptions
 from .nli_design import FACTORS, Selection
+from .tuples_file import NO_GENDER
 
 REQUIRED = ("pair", "group", "premise", "hypothesis", "sentiment")
 OPTIONAL = ("gender", "kind", "category", "direction", "template", "noun", "attribute")
@@ -71,7 +72,11 @@ def read_inferences(path: str, options: TableOptions | None = None) -> Parsed[In
 def _from_row(row: Row, own: Sequence[AnyFactor]) -> Inference:
     sentiment = row.choice("sentiment", SENTIMENTS)
     optional: dict[str, Scalar] = {name: row.optional(name) for name in OPTIONAL}
-    named = {"template": optional["template"] or row.filled("pair"), "category": optional["category"] or sentiment}
+    named: dict[str, Scalar] = {
+        "template": optional["template"] or row.filled("pair"),
+        "category": optional["category"] or sentiment,
+        "gender": optional["gender"] or NO_GENDER,
+    }
     factors = optional | named | {"sentiment": sentiment} | further(row, own)
     texts = (row.filled("premise"), row.filled("hypothesis"))
     return Inference(row.filled("pair").strip(), row.filled("group").strip(), texts, factors)
@@ -80,7 +85,8 @@ def _from_row(row: Row, own: Sequence[AnyFactor]) -> Inference:
 def own_nli_design(listed: Sequence[Inference], selection: Selection, path: str, answers: tuple[str, ...]) -> Design:
     """Return the design of the pairs of own data: a row per pair, and its two groups."""
     groups = tuple(dict.fromkeys(one.group for one in listed))
-    pairs = {one.pair: one for one in listed}
+    # A positive control is planted in the first context: praise comes first, whatever the order of the file.
+    pairs = {one.pair: one for one in sorted(listed, key=lambda one: SENTIMENTS.index(str(one.factors["sentiment"])))}
     texts = {(one.pair, one.group): one.texts for one in listed}
     rows: list[dict[str, Value]] = [
         {
