@@ -146,17 +146,17 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
         population = population or about.population
     if included:
         sources.insert(0, source)
-    told = Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(own), title, summary)
-    return msgspec.structs.replace(told, words=words, population=population)
+    described = Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(own), title, summary)
+    return msgspec.structs.replace(described, words=words, population=population)
 
 
 def _unsaid(named: str, about: About) -> list[str]:
     """Return whom data are about and in which language, and what of it is not recorded, in sentences."""
     unknown = [] if about.source else [f"who made the {named}"]
     unknown += [] if about.population else ["which people they represent"]
-    found = [f"The {named} are about {about.population}."] if about.population else []
-    found += [f"Their language is {about.language}."] if about.language else []
-    return [*found, *([f"It is not recorded {', or '.join(unknown)}."] if unknown else [])]
+    sentences = [f"The {named} are about {about.population}."] if about.population else []
+    sentences += [f"Their language is {about.language}."] if about.language else []
+    return [*sentences, *([f"It is not recorded {', or '.join(unknown)}."] if unknown else [])]
 
 
 def _words(part: Material, about: About, path: str) -> dict[str, str]:
@@ -177,8 +177,8 @@ def reworded(text: str, words: Mapping[str, str]) -> str:
     pattern = rf"(?<![\w-])(?:{'|'.join(map(re.escape, listed))})(?![\w-])"
 
     def other(match: re.Match[str]) -> str:
-        word, found = lower[match[0].lower()], match[0]
-        return word[:1].upper() + word[1:] if found[:1].isupper() else word
+        word, written = lower[match[0].lower()], match[0]
+        return word[:1].upper() + word[1:] if written[:1].isupper() else word
 
     return re.sub(pattern, other, text, flags=re.I)
 
@@ -190,14 +190,14 @@ def wordings_of(material: Sequence[Material], paths: Mapping[str, str], worded: 
         DataError: `about.toml` of a folder cannot be used.
         UnknownNameError: it sets an option that is no text of the material.
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for part in material:
         about = read_about(paths[part.option]) if part.option in paths else None
         for name, value in () if about is None else about.wordings.items():
             if name not in worded:
                 raise UnknownNameError(f"wording of {Path(paths[part.option]) / ABOUT}", name, worded)
-            found[name] = value
-    return found
+            options[name] = value
+    return options
 
 
 def answered(
@@ -208,25 +208,25 @@ def answered(
     Raises:
         DataError: a folder has words on a measure that answers no question of the study.
     """
-    given = {}
+    answers = {}
     for part in material:
         about = read_about(paths[part.option]) if part.option in paths else None
-        for own in () if about is None else about.questions:
-            if own.measure not in (known := [question.measure for question in questions]):
+        for answer in () if about is None else about.questions:
+            if answer.measure not in (measures := [question.measure for question in questions]):
                 raise DataError(
-                    f"{Path(paths[part.option]) / ABOUT}: no question of the study is answered by {own.measure!r}. "
-                    f"There are: {', '.join(dict.fromkeys(known))}.",
+                    f"{Path(paths[part.option]) / ABOUT}: no question of the study is answered by {answer.measure!r}. "
+                    f"There are: {', '.join(dict.fromkeys(measures))}.",
                     code="data.about",
                 )
-            given[own.measure] = own
+            answers[answer.measure] = answer
     fields = ("asks", "above", "below")
     return tuple(
         msgspec.structs.replace(
             question,
             **{
                 name: reworded(getattr(question, name), words)
-                if question.measure not in given
-                else getattr(given[question.measure], name)
+                if question.measure not in answers
+                else getattr(answers[question.measure], name)
                 for name in fields
             },
         )

@@ -149,22 +149,22 @@ class Catalogue:
         entry = self.registry.study(study.name)
         material = entry.material or (Material(),)
         paths = paths_in(material, entry.options, study.options)
-        told = describe(entry.source, entry.design or entry.title or study.name, material, paths)
+        words = describe(entry.source, entry.design or entry.title or study.name, material, paths)
 
         def said(*texts: str) -> tuple[str, ...]:
-            return tuple(reworded(text, told.words) for text in texts)
+            return tuple(reworded(text, words.words) for text in texts)
 
         return msgspec.structs.replace(
             study,
-            title=told.title or said(entry.title or study.name)[0],
-            summary=told.summary or said(entry.summary)[0],
-            source=told.source,
-            limits=(*said(*entry.limits), *told.limits),
-            deviations=(*said(*entry.deviations), *told.deviations),
-            own_data=told.own,
-            words=dict(told.words),
-            population=told.population,
-            questions=answered(entry.questions, material, paths, told.words) or study.questions,
+            title=words.title or said(entry.title or study.name)[0],
+            summary=words.summary or said(entry.summary)[0],
+            source=words.source,
+            limits=(*said(*entry.limits), *words.limits),
+            deviations=(*said(*entry.deviations), *words.deviations),
+            own_data=words.own,
+            words=dict(words.words),
+            population=words.population,
+            questions=answered(entry.questions, material, paths, words.words) or study.questions,
         )
 
     def _worded(self, entry: StudyEntry, options: dict[str, Any]) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def parse_data(
     """
     about = read_about(path)
     if about is not None and name == DATA:
-        form = form._replace(required=(*form.required, *(one for one in about.parts if one not in form.required)))
+        form = form._replace(required=(*form.required, *(part for part in about.parts if part not in form.required)))
     crossing = None if about is None else about.tables.get(name)
     if crossing is not None:
         return parse_rows(_crossed_table(path, name, crossing, form), form, convert, options)

@@ -120,8 +120,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def examples(self) -> tuple[Example, ...]:
         """Pick the exchanges behind the numbers, at their first use."""
-        found = (e for m, options in self.metrics.values() for e in self._examples(m, options))
-        return tuple(worded(e, self.manifest.study.words) for e in found)
+        chosen = (e for m, options in self.metrics.values() for e in self._examples(m, options))
+        return tuple(worded(e, self.manifest.study.words) for e in chosen)
 
     def _examples(self, metric: Metric, options: Options) -> Sequence[Example]:
         if type(metric).examples is Metric.examples:
@@ -389,8 +389,8 @@ def _conclusions(
     scores: Scores, instrument: Instrument, estimates: Mapping[str, list[Estimate]], places: Places
 ) -> dict[str, str]:
     words = scores.manifest.study.words
-    said = {name: reworded(m.conclude(estimates[name]), words) for name, (m, _) in instrument.metrics.items()}
-    texts = {name: places.text(text) for name, text in said.items()}
+    sentences = {name: reworded(m.conclude(estimates[name]), words) for name, (m, _) in instrument.metrics.items()}
+    texts = {name: places.text(text) for name, text in sentences.items()}
     return {name: unproved_words(text) for name, text in texts.items()} if scores.unproved else texts
 
 

@@ -27,8 +27,8 @@ def described(estimate: Estimate, metric: Metric, options: Any, words: Mapping[s
     measure = metric.measures.get(estimate.metric) or COMMON.get(estimate.metric)
     if measure is None:
         return estimate
-    told = {name: getattr(estimate, name) or getattr(measure, name) for name in Measure.__struct_fields__}
-    return estimate.replace(**{name: reworded(text, words) for name, text in told.items()} if words else told)
+    texts = {name: getattr(estimate, name) or getattr(measure, name) for name in Measure.__struct_fields__}
+    return estimate.replace(**{name: reworded(text, words) for name, text in texts.items()} if words else texts)
 
 
 def worded(shown: Shown, words: Mapping[str, str]) -> Shown:

@@ -20,6 +20,10 @@ CHANGE = "change"
 """Key of a group: the variant that is compared with the one without a change, where there are several."""
 
 
+KEYS = ("variant", "stronger in")
+"""Keys of a group whose levels are variants."""
+
+
 class Pair(NamedTuple):
     """Two variants that are compared."""
 
@@ -31,17 +35,18 @@ class Pair(NamedTuple):
         if self == VARIANTS:
             return observations
         names = dict(zip(self, VARIANTS, strict=True))
-        own = observations.filter(pl.col("variant").cast(pl.String).is_in(list(self)))
-        return own.with_columns(variant=pl.col("variant").cast(pl.String).replace(names))
+        compared = observations.filter(pl.col("variant").cast(pl.String).is_in(list(self)))
+        return compared.with_columns(variant=pl.col("variant").cast(pl.String).replace(names))
 
     def labelled(self, estimate: Estimate) -> Estimate:
         """Return an estimate with the data's own names of the two variants."""
         if self == VARIANTS:
             return estimate
         labels = dict(zip(VARIANTS, self, strict=True))
-        own = ("variant", "stronger in")
-        group = {key: labels.get(str(level), level) if key in own else level for key, level in estimate.group.items()}
-        return estimate.replace(group=group)
+        renamed = {
+            key: labels.get(str(estimate.group[key]), estimate.group[key]) for key in KEYS if key in estimate.group
+        }
+        return estimate.replace(group=estimate.group | renamed)
 
 
 def pairs_of(observations: pl.DataFrame) -> list[Pair]:
@@ -50,11 +55,11 @@ def pairs_of(observations: pl.DataFrame) -> list[Pair]:
     Raises:
         DataError: there is only one variant that is none of the study's.
     """
-    found = [str(level) for level in observations["variant"].drop_nulls().unique(maintain_order=True)]
-    if {*found} <= {*VARIANTS}:
+    variants = [str(level) for level in observations["variant"].drop_nulls().unique(maintain_order=True)]
+    if {*variants} <= {*VARIANTS}:
         return [Pair(*VARIANTS)]
-    reference = VARIANTS[0] if VARIANTS[0] in found else found[0]
-    changed = [level for level in found if level != reference]
+    reference = VARIANTS[0] if VARIANTS[0] in variants else variants[0]
+    changed = [level for level in variants if level != reference]
     if not changed:
         raise DataError(f"the only variant is {reference!r}. Compare it with another one.", code="data.groups")
     return [Pair(reference, level) for level in changed]
@@ -63,25 +68,29 @@ def pairs_of(observations: pl.DataFrame) -> list[Pair]:
 def together(apart: Sequence[Sequence[Estimate]], correction: Correction, alpha: float) -> list[list[Estimate]]:
     """Return the estimates of several changes, each family corrected over all of them."""
     if len(apart) < 2:
-        return [list(own) for own in apart]
-    joined = [e.replace(family=e.test.family.partition(": ")[0]) if e.test.family else e for own in apart for e in own]
+        return [list(estimates) for estimates in apart]
+    joined = [
+        e.replace(family=e.test.family.partition(": ")[0]) if e.test.family else e
+        for estimates in apart
+        for e in estimates
+    ]
     corrected = iter(correct(joined, correction, alpha, "tests of all changes"))
-    return [[next(corrected) for _ in own] for own in apart]
+    return [[next(corrected) for _ in estimates] for estimates in apart]
 
 
 def by_change(estimates: Sequence[Estimate]) -> dict[str, list[Estimate]]:
     """Return the estimates of each change, as if it were the only one; of a single change all, under no name."""
-    found: dict[str, list[Estimate]] = {}
+    changes: dict[str, list[Estimate]] = {}
     for e in estimates:
         group = {key: level for key, level in e.group.items() if key != CHANGE}
-        found.setdefault(str(e.group.get(CHANGE, "")), []).append(e.replace(group=group))
-    return found
+        changes.setdefault(str(e.group.get(CHANGE, "")), []).append(e.replace(group=group))
+    return changes
 
 
 def each(
     estimates: Sequence[Estimate], chosen: Callable[[Sequence[Estimate]], Sequence[Estimate]]
 ) -> Iterator[Estimate]:
     """Yield what is chosen of the estimates of each change."""
-    for change, own in by_change(estimates).items():
-        for e in chosen(own):
+    for change, of_change in by_change(estimates).items():
+        for e in chosen(of_change):
             yield e.replace(group={CHANGE: change, **e.group}) if change else e

@@ -154,24 +154,33 @@ class Attractiveness(DeclaredMetric):
             return []
         pairs = pairs_of(observations)
         named = [pair.named(observations) for pair in pairs]
-        rows = [gather(own) for own in named]
-        tested = together([self._tested(*own, options) for own in zip(named, rows, strict=True)], *_rule(options))
-        found = []
-        for pair, own, images, (halo, *others) in zip(pairs, named, rows, tested, strict=True):
-            told = [halo, *scenario_estimates(Scores(images), others, options), check_estimate(own, options), *others]
-            told = [pair.labelled(e) for e in (*told, *_missing(own, options))]
-            found += told if len(pairs) == 1 else [e.replace(group={CHANGES: pair.changed, **e.group}) for e in told]
-        return found
+        rows = [gather(answers) for answers in named]
+        tested = together(
+            [self._tested(*answers, options) for answers in zip(named, rows, strict=True)], *_rule(options)
+        )
+        estimates = []
+        for pair, answers, images, (halo, *others) in zip(pairs, named, rows, tested, strict=True):
+            labelled = [
+                halo,
+                *scenario_estimates(Scores(images), others, options),
+                check_estimate(answers, options),
+                *others,
+            ]
+            labelled = [pair.labelled(e) for e in (*labelled, *_missing(answers, options))]
+            estimates += (
+                labelled if len(pairs) == 1 else [e.replace(group={CHANGES: pair.changed, **e.group}) for e in labelled]
+            )
+        return estimates
 
     def _tested(
         self, observations: pl.DataFrame, rows: pl.DataFrame, options: AttractivenessMetricOptions
     ) -> list[Estimate]:
         """Return the halo and all that is tested of two images of each face."""
         scores = Scores(rows)
-        known = {scenario.id: scenario for scenario in scores.scenarios}
+        by_id = {scenario.id: scenario for scenario in scores.scenarios}
         genders = set(scores.levels("gender"))
-        found = [_placed(e, known, genders) for e in self.measured(rows, options)]
-        return [*found, *correct([*human_estimates(observations, scores, options)], *_rule(options), "tests")]
+        tested = [_placed(e, by_id, genders) for e in self.measured(rows, options)]
+        return [*tested, *correct([*human_estimates(observations, scores, options)], *_rule(options), "tests")]
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the halo, and the shares of scenarios in all and by category.
@@ -195,8 +204,11 @@ class Attractiveness(DeclaredMetric):
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State in how many scenarios the filter changes judgements, which most, and whether there is a halo."""
-        told = by_change(estimates)
-        return " ".join(f"{name}: {self._conclude(own)}" if name else self._conclude(own) for name, own in told.items())
+        changes = by_change(estimates)
+        return " ".join(
+            f"{name}: {self._conclude(of_change)}" if name else self._conclude(of_change)
+            for name, of_change in changes.items()
+        )
 
     def _conclude(self, estimates: Sequence[Estimate]) -> str:
         whole = [e for e in estimates if e.metric == SHARE and set(e.group) == {"by", JUDGED}]
@@ -229,8 +241,8 @@ class Attractiveness(DeclaredMetric):
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw the paper's Figures 3 to 6, and its Tables 5 to 7."""
-        told = by_change(estimates)
-        return [_of_change(chart, name) for name, own in told.items() for chart in draw(own)]
+        changes = by_change(estimates)
+        return [_of_change(chart, name) for name, of_change in changes.items() for chart in draw(of_change)]
 
     def examples(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Example]:
         """Pick the scenarios with the widest gaps, and in each the face that changes most: all its exchanges."""

@@ -260,16 +260,16 @@ def _sides(levels: pl.Series) -> tuple[str, str]:
     Raises:
         DataError: there are others than two.
     """
-    found = tuple(map(str, levels.drop_nulls().unique(maintain_order=True)))
-    if {*found} <= {*SKINS}:
+    groups = tuple(map(str, levels.drop_nulls().unique(maintain_order=True)))
+    if {*groups} <= {*SKINS}:
         return SKINS
-    if len(found) != len(SKINS):
+    if len(groups) != len(SKINS):
         raise DataError(
-            f"the observations have the groups {', '.join(map(repr, found))}. Give two.",
+            f"the observations have the groups {', '.join(map(repr, groups))}. Give two.",
             code="data.groups",
-            groups=found,
+            groups=groups,
         )
-    return found[0], found[1]
+    return groups[0], groups[1]
 
 
 def _in_degree(effects: Mapping[str, Estimate]) -> bool:

@@ -35,8 +35,8 @@ def draw(estimates: Sequence[Estimate], effects: Sequence[Estimate]) -> list[Cha
 
 def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
     figure = new_figure((9.6, 4.4))
-    found = tuple(dict.fromkeys(str(e.group["skin"]) for e in estimates))
-    skins = SKINS if {*found} <= {*SKINS} else found
+    levels = tuple(dict.fromkeys(str(e.group["skin"]) for e in estimates))
+    skins = SKINS if {*levels} <= {*SKINS} else levels
     layers = LOOKS.values()
     own_looks = {skin: Layer(skin, layer.colour, layer.hatch) for skin, layer in zip(skins, layers, strict=False)}
     looks = LOOKS if skins is SKINS else own_looks

@@ -272,12 +272,12 @@ class Subtle(DeclaredMetric):
     def design_of(self, rows: pl.DataFrame, options: SubtleMetricOptions) -> Declaration:
         """Return what is declared, with comparisons of the pronouns that own data have."""
         declared = self.design(options)
-        found = rows["pronoun"].drop_nulls().cast(pl.String).unique(maintain_order=True).to_list()
-        if {*found} <= {*PRONOUNS}:
+        pronouns = rows["pronoun"].drop_nulls().cast(pl.String).unique(maintain_order=True).to_list()
+        if {*pronouns} <= {*PRONOUNS}:
             return declared
         others = [measure for measure in declared.measures if "pronouns" not in measure.group]
-        own = (_between(option, *pair) for option in POLARITIES for pair in combinations(found, 2))
-        return msgspec.structs.replace(declared, measures=(*others, *own))
+        compared = (_between(option, *pair) for option in POLARITIES for pair in combinations(pronouns, 2))
+        return msgspec.structs.replace(declared, measures=(*others, *compared))
 
     def rows(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame:
         """Return the answers; those without a choice are not ok.

@@ -126,7 +126,7 @@ class AskedStage(DesignedStage):
     def _variants(self) -> list[tuple[str, str]]:
         """Return the images, by face and variant."""
         if self._options.data is not None:
-            return [(one.face, one.variant) for one in self.stimuli]
+            return [(image.face, image.variant) for image in self.stimuli]
         return [(face.id, variant) for face in self._drawn for variant in VARIANTS]
 
     @cached_property
@@ -136,10 +136,10 @@ class AskedStage(DesignedStage):
     @cached_property
     def scenarios(self) -> list[Scenario]:
         """Return the chosen scenarios. The file is read only here, so answers can be scored again without it."""
-        own, data = self._options.scenarios, self._options.data
-        if own is None and data is not None:
-            own = table_at(data, "scenarios")
-        found = load_scenarios(own, self._options.built_in)
+        path, data = self._options.scenarios, self._options.data
+        if path is None and data is not None:
+            path = table_at(data, "scenarios")
+        found = load_scenarios(path, self._options.built_in)
         known = dict.fromkeys(scenario.category for scenario in found)
         for name in self._options.categories:
             if name not in known:

@@ -116,11 +116,11 @@ def _variant(row: Row) -> str:
 
 def _variants(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return the variants, the one without a change first; those of the study where there are no others."""
-    found = tuple(dict.fromkeys(map(_variant, rows)))
-    if {*found} <= {*VARIANTS}:
+    variants = tuple(dict.fromkeys(map(_variant, rows)))
+    if {*variants} <= {*VARIANTS}:
         return VARIANTS
-    reference = VARIANTS[0] if VARIANTS[0] in found else found[0]
-    return (reference, *(variant for variant in found if variant != reference))
+    reference = VARIANTS[0] if VARIANTS[0] in variants else variants[0]
+    return (reference, *(variant for variant in variants if variant != reference))
 
 
 def _why(error: Exception) -> str:

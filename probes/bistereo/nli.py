@@ -86,9 +86,9 @@ class NLIStage(DesignedStage):
         if self.parsed is None or chosen.data is None:
             return None
         for what, asked in (("gender", chosen.genders), ("category", chosen.categories)):
-            known = dict.fromkeys(str(one.factors[what]) for one in self.parsed.values)
-            if unknown := next((name for name in asked if name not in known), None):
-                raise UnknownNameError(what, unknown, known)
+            levels = dict.fromkeys(str(pair.factors[what]) for pair in self.parsed.values)
+            if unknown := next((name for name in asked if name not in levels), None):
+                raise UnknownNameError(what, unknown, levels)
         return own_nli_design(self.parsed.values, _selection(chosen), chosen.data, _answers(chosen))
 
     @property

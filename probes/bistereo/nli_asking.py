@@ -125,8 +125,8 @@ def read(
         factors: Of the trial; with likelihoods among them the labels' priors.
     """
     if isinstance(response, Generation):
-        own = OwnWords(options.answers, options.lead) if options.answers else None
-        found = read_words(response.text, numbered=options.prompt in ("1", "2") and not options.question, own=own)
+        words = OwnWords(options.answers, options.lead) if options.answers else None
+        found = read_words(response.text, numbered=options.prompt in ("1", "2") and not options.question, own=words)
         if isinstance(found, Unread):
             return found.unreadable()
         return {"label": found.value, **dict.fromkeys(PROBABILITIES)}

@@ -42,24 +42,25 @@ def read_inferences(path: str, options: TableOptions | None = None) -> Parsed[In
     Raises:
         DataError: The table cannot be used, a pair lacks a group or has it twice, or there are not two groups.
     """
-    own = parts_of(path)
+    parts = parts_of(path)
     seen: dict[tuple[str, str], int] = {}
     common: dict[str, tuple[int, dict[str, Scalar]]] = {}
 
     def inference_of(row: Row) -> Inference:
-        one = _from_row(row, own)
-        if (first := seen.setdefault((one.pair, one.group), row.line)) != row.line:
-            problem = f"pair {one.pair!r} has the group {one.group!r} already on line {first}. Remove one of the rows."
+        inference = _from_row(row, parts)
+        if (first := seen.setdefault((inference.pair, inference.group), row.line)) != row.line:
+            named = f"pair {inference.pair!r} has the group {inference.group!r}"
+            problem = f"{named} already on line {first}. Remove one of the rows."
             raise row.fault(problem, "data.duplicate", "a group that its pair has")
-        line, factors = common.setdefault(one.pair, (row.line, one.factors))
-        if factors != one.factors:
-            name = next(name for name in factors if factors[name] != one.factors[name])
-            problem = f"{name} is {one.factors[name]!r}, and on line {line} of the same pair {factors[name]!r}."
+        line, factors = common.setdefault(inference.pair, (row.line, inference.factors))
+        if factors != inference.factors:
+            name = next(name for name in factors if factors[name] != inference.factors[name])
+            problem = f"{name} is {inference.factors[name]!r}, and on line {line} of the same pair {factors[name]!r}."
             raise row.fault(f"{problem} Make them equal.", "data.contradiction")
-        return one
+        return inference
 
     parsed = parse_data(path, Form(REQUIRED, OPTIONAL), inference_of, options)
-    groups = tuple(dict.fromkeys(one.group for one in parsed.values))
+    groups = tuple(dict.fromkeys(inference.group for inference in parsed.values))
     if len(groups) != GROUPS:
         listed = ", ".join(map(repr, groups))
         raise DataError(f"{parsed.path} has the groups {listed}. It needs {GROUPS}.", code="data.groups", groups=groups)
@@ -84,10 +85,13 @@ def _from_row(row: Row, own: Sequence[AnyFactor]) -> Inference:
 
 def own_nli_design(listed: Sequence[Inference], selection: Selection, path: str, answers: tuple[str, ...]) -> Design:
     """Return the design of the pairs of own data: a row per pair, and its two groups."""
-    groups = tuple(dict.fromkeys(one.group for one in listed))
+    groups = tuple(dict.fromkeys(inference.group for inference in listed))
     # A positive control is planted in the first context: praise comes first, whatever the order of the file.
-    pairs = {one.pair: one for one in sorted(listed, key=lambda one: SENTIMENTS.index(str(one.factors["sentiment"])))}
-    texts = {(one.pair, one.group): one.texts for one in listed}
+    pairs = {
+        inference.pair: inference
+        for inference in sorted(listed, key=lambda pair: SENTIMENTS.index(str(pair.factors["sentiment"])))
+    }
+    texts = {(inference.pair, inference.group): inference.texts for inference in listed}
     rows: list[dict[str, Value]] = [
         {
             "name": f"{pair}/{group}",
@@ -99,7 +103,7 @@ def own_nli_design(listed: Sequence[Inference], selection: Selection, path: str,
         for pair in pairs
         for group in groups
     ]
-    table = Levels.of_rows({"name": one.pair, **one.factors} for one in pairs.values())
+    table = Levels.of_rows({"name": inference.pair, **inference.factors} for inference in pairs.values())
     asked = {"gender": selection.genders, "category": selection.categories}
     return Design(
         (

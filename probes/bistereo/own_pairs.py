@@ -27,10 +27,10 @@ PARTS = (
 def own_design(listed: Iterable[Pair], selection: Selection, own: tuple[AnyFactor, ...] = ()) -> Design:
     """Return the design of the selected pairs: a row per pair, and its two sides; `own` are parts of a folder."""
     pairs = list(listed)
-    known: dict[str, tuple[Value, ...]] = {
+    columns_known: dict[str, tuple[Value, ...]] = {
         part.name: tuple(pair.factors[part.name] for pair in pairs) for part in PARTS
     }
-    table = Levels(tuple(pair.id for pair in pairs), known | parts_columns(pairs, own))
+    table = Levels(tuple(pair.id for pair in pairs), columns_known | parts_columns(pairs, own))
     columns = {name: name for name in COLUMNS}
     factors = (Sampled("pair", table, (*PARTS, *own)), Group("side", SIDES))
     return Design(factors, columns=columns, id=ID, where=chosen_cells(selection), answer=ANSWER)
@@ -43,14 +43,14 @@ def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
         DataError: The file cannot be used, or has rows that cannot.
     """
     seen: dict[str, int] = {}
-    own = parts_of(path)
+    parts = parts_of(path)
 
     def pair_of(row: Row) -> Pair:
         pair = _from_row(row, f"row-{row.index + 1}")
         if (first := seen.setdefault(pair.id, row.line)) != row.line:
             problem = f"pair {pair.id!r} is already on line {first}. Give every pair its own name."
             raise row.fault(problem, "data.duplicate", "a name that another pair has")
-        return msgspec.structs.replace(pair, parts=further(row, own)) if own else pair
+        return msgspec.structs.replace(pair, parts=further(row, parts)) if parts else pair
 
     return parse_data(path, Form(REQUIRED, OPTIONAL), pair_of, options)
 

@@ -124,8 +124,10 @@ def tidy_rows(path: str) -> list[Row]:
     for row in table.rows:
         cells = {names[column]: " ".join(cell.split()) for column, cell in row.cells.items()}
         cells |= {name: cells[name].lower() for name in CHOICES if name in cells}
-        known = {"dimension": DIMENSIONS, "term": TERMS}
-        cells |= {name: low for name in known if name in cells and (low := cells[name].lower()) in known[name]}
+        of_the_paper = {"dimension": DIMENSIONS, "term": TERMS}
+        cells |= {
+            name: low for name in of_the_paper if name in cells and (low := cells[name].lower()) in of_the_paper[name]
+        }
         if any(cells.values()):
             rows.append(msgspec.structs.replace(row, cells=cells))
     if not rows:

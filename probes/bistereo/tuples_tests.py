@@ -51,8 +51,8 @@ def build(tuples: Iterable[Tuple], least: int, unscored: bool, *, unmarked: bool
     # Only the paper's nouns have a counterpart of the other gender.
     paired = (row for row in joined if str(row["term"]) in OTHERS)
     mirrored = (row for row in paired if (row["unmarked"] if unmarked else row["mirrored"] and row["fits"]))
-    own = [name for t in agreed[:1] for name in t.parts]
-    rows = [_test(row, str(row["term"]), True, phrases) | {name: row[name] for name in own} for row in joined]
+    parts = [name for t in agreed[:1] for name in t.parts]
+    rows = [_test(row, str(row["term"]), True, phrases) | {name: row[name] for name in parts} for row in joined]
     rows += [_test(row, OTHERS[str(row["term"])], False, phrases) for row in mirrored]
     distinct: dict[Value, dict[str, Value]] = {}
     for row in rows:

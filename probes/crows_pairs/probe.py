@@ -203,12 +203,12 @@ def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
     Raises:
         DataError: The file cannot be used, or has rows that cannot.
     """
-    own = parts_of(path)
+    parts = parts_of(path)
 
     def pair_of(row: Row) -> Pair:
         pair = _named(row)
         checked_difference(row, pair.texts)
-        return msgspec.structs.replace(pair, parts=further(row, own)) if own else pair
+        return msgspec.structs.replace(pair, parts=further(row, parts)) if parts else pair
 
     return parse_data(path, Form(REQUIRED, codes=(HUGGING_FACE,)), pair_of, options)
 

@@ -88,10 +88,10 @@ class CompletionStage(DesignedStage):
     def request(self, cell: Cell) -> Generate:
         """Return the sentence with the blank, for one sample."""
         setting, form, letter = (cell.text(name) for name in ("setting", "entry.form", "letter"))
-        own = self._options.sentences
-        stem = stem_in(setting, form, cell.text("entry.stem"), cell.text("wording"), own)
+        sentences = self._options.sentences
+        stem = stem_in(setting, form, cell.text("entry.stem"), cell.text("wording"), sentences)
         listed = self._options.articles == "listed"
-        sentence = f"{stem} {letter}{BLANK}." if own else sentence_of(setting, stem, letter, listed=listed)
+        sentence = f"{stem} {letter}{BLANK}." if sentences else sentence_of(setting, stem, letter, listed=listed)
         text = f"{self._options.instruction}\n{sentence}" if self._options.instruction else sentence
         messages = (Message("user", (Text(text),)),)
         sample = cast(int, cell["sample.number"])
@@ -103,9 +103,9 @@ class CompletionStage(DesignedStage):
             return Unreadable("no answer in words")
         setting, form = str(factors["setting"]), str(factors["form"])
         # Imported answers may not say their wording; the paper's is recognised by the people it is about.
-        own = self._options.sentences
-        stem = stem_in(setting, form, "", str(factors.get("wording") or ""), own)
-        ending = "ing" if setting == "verb" and not own else ""
+        sentences = self._options.sentences
+        stem = stem_in(setting, form, "", str(factors.get("wording") or ""), sentences)
+        ending = "ing" if setting == "verb" and not sentences else ""
         word = read_word(response.text, Blank(letter=str(factors["letter"]), about=form, stem=stem, ending=ending))
         return word.unreadable() if isinstance(word, Unread) else {"word": word.value}
 
@@ -145,14 +145,18 @@ def _entries(options: DoraT2TOptions) -> list[Entry]:
     entries = asked_about(MODALITY, options.settings, options)
     if not options.sentences:
         return entries
-    first = {name: next((one.id for one in options.sentences if getattr(one, name)), "") for name in options.settings}
+    first = {
+        name: next((entry.id for entry in options.sentences if getattr(entry, name)), "") for name in options.settings
+    }
     if lacking := [name for name, sentence in first.items() if not sentence]:
         raise UsageError(
             f"no sentence has the setting {lacking[0]!r}. Write one, or name the settings: {', '.join(T2T_SETTINGS)}.",
             code="options.value",
         )
-    stems = (stem_in(one.setting, one.form, one.stem, first[one.setting], options.sentences) for one in entries)
-    return [msgspec.structs.replace(one, stem=stem) for one, stem in zip(entries, stems, strict=True)]
+    stems = (
+        stem_in(entry.setting, entry.form, entry.stem, first[entry.setting], options.sentences) for entry in entries
+    )
+    return [msgspec.structs.replace(entry, stem=stem) for entry, stem in zip(entries, stems, strict=True)]
 
 
 def _design(entries: Sequence[Entry], options: DoraT2TOptions) -> Design:

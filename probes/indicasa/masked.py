@@ -45,14 +45,14 @@ class Masked(msgspec.Struct, frozen=True):
 def read_masked(path: str, options: TableOptions | None = None) -> Parsed[Masked]:
     """Read the prompts in the order of the file; raises `DataError` if it has rows that cannot be used."""
     seen: dict[str, int] = {}
-    own = parts_of(path)
+    parts = parts_of(path)
 
     def prompt_of(row: Row) -> Masked:
         name = name_of(row, row.index)
         if (line := seen.setdefault(name, row.line)) != row.line:
             problem = f"prompt {name!r} is already on line {line}. Give every prompt its own name."
             raise row.fault(problem, "data.duplicate", "a name that another prompt has")
-        return _masked(row, name, own)
+        return _masked(row, name, parts)
 
     return parse_data(path, Form(MASKED, ("id",)), prompt_of, options)
 

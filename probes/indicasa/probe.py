@@ -113,8 +113,10 @@ class _Data:
         options, most = self.options, Counter[str]()
         found = []
         prompts = self.parsed.values
-        known = dict.fromkeys(prompt.category for prompt in prompts)
-        wanted = options.categories if options.categories != CATEGORIES or {*known} <= {*KNOWN} else tuple(known)
+        categories = dict.fromkeys(prompt.category for prompt in prompts)
+        wanted = (
+            options.categories if options.categories != CATEGORIES or {*categories} <= {*KNOWN} else tuple(categories)
+        )
         for prompt in prompts:
             most[prompt.category] += prompt.category in wanted
             if 0 < most[prompt.category] <= (options.per_cell or most[prompt.category]):
@@ -131,8 +133,8 @@ class _Data:
     @cached_property
     def texts(self) -> dict[str, str]:
         """Return the question of each prompt."""
-        hint, own = self.options.hint, self.options.question
-        return {prompt.id: prompt_of(prompt.masked, prompt.category, hint, own) for prompt in self.chosen}
+        hint, question = self.options.hint, self.options.question
+        return {prompt.id: prompt_of(prompt.masked, prompt.category, hint, question) for prompt in self.chosen}
 
     @cached_property
     def equal_before(self) -> dict[str, int]:

@@ -61,9 +61,9 @@ def read_prompts(data: str | None, truths: str | None, options: TableOptions | N
         texts = truths or table_at(data, "truths")
         return Parsed(parsed.path, _joined(parsed.values, texts), parsed.left_out, parsed.remarks)
     folder = resources.files(__package__) / "data"
-    with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as own:
+    with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as shipped:
         examples = read_masked(str(prompts))
-        return Parsed(examples.path, _joined(examples.values, truths or str(own)), examples.left_out)
+        return Parsed(examples.path, _joined(examples.values, truths or str(shipped)), examples.left_out)
 
 
 def _joined(rows: Sequence[Masked], truths: str | None) -> list[Prompt]:

@@ -46,14 +46,14 @@ def read_items(path: str, direction: str, options: TableOptions | None = None, b
         DataError: the file or one of its rows cannot be used, or it has no row of this direction.
     """
     seen: dict[tuple[str, ...], int] = {}
-    own = parts_of(path)
+    parts = parts_of(path)
 
     def item_of(row: Row) -> Item:
         cells = tuple(row.cells[name] for name in REQUIRED)
         if (first := seen.setdefault(cells, row.line)) != row.line:
             problem = f"this item is already on line {first}. Remove one of the two."
             raise row.fault(problem, "data.duplicate", "an item that is in the file before")
-        return _item(row, str(row.index), blank, own)
+        return _item(row, str(row.index), blank, parts)
 
     parsed = parse_data(path, Form(REQUIRED, ("template", "term")), item_of, options)
     items = [item for item in parsed.values if item.direction == direction]

@@ -125,10 +125,10 @@ def _generated(direction: str, seed: int) -> tuple[Item, ...]:
 
 def _ensure_levels(options: SubtleOptions, domains: Sequence[str], pronouns: Sequence[str]) -> None:
     """Refuse levels that the items have not; raises `UnknownNameError`."""
-    for what, names, known in (("domain", options.domains, domains), ("pronoun", options.pronouns, pronouns)):
+    for what, names, levels in (("domain", options.domains, domains), ("pronoun", options.pronouns, pronouns)):
         for name in names:
-            if name not in known:
-                raise UnknownNameError(what, name, dict.fromkeys(known))
+            if name not in levels:
+                raise UnknownNameError(what, name, dict.fromkeys(levels))
 
 
 def _key(cell: Cell) -> tuple[str, str, str]:

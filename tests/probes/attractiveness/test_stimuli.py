@@ -94,7 +94,7 @@ def no_rating(rows):
 
 
 def other_variant(rows):
-    rows[0]["variant"] = "beautified"
+    rows[1]["variant"] = "plain"
 
 
 @pytest.mark.parametrize(

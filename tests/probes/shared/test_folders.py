@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from scipy.stats import binom
 
@@ -21,6 +23,7 @@ from prejudge.core.store import Store
 from prejudge.testing import raises_code
 
 from ...docs_pages import ROOT
+from ..dora.models import Scripted, Settings
 
 EXAMPLES = ROOT / "docs" / "examples"
 CELLS = {
@@ -259,3 +262,29 @@ def test_parts_of_a_folder_are_facets_of_the_inference(tmp_path: Path) -> None:
     catalogue = Catalogue.load()
     made = chosen(catalogue, "crows-pairs", tmp_path, "simulated:x")
     assert "place" in catalogue.instrument(made).facets
+
+
+class German(Scripted):
+    """Completes sentences with invented words; about one city one of them is more frequent."""
+
+    city = ""
+
+    @staticmethod
+    def words(text: str, image: str | None, sample: int) -> str:
+        letter = text.rpartition("_____")[0][-1]
+        digest = hashlib.sha256(f"{text}{sample}".encode()).digest()
+        if German.city and German.city in text and digest[0] < 200:
+            return f"{letter}mselig"
+        return letter + ("kirem", "mulan", "tosig", "venur", "radem", "pelog")[digest[1] % 6]
+
+
+@pytest.mark.parametrize("city", ["aus Köln", ""])
+def test_an_association_in_german_is_found(monkeypatch: pytest.MonkeyPatch, city: str) -> None:
+    monkeypatch.setattr(German, "city", city)
+    catalogue = Catalogue.load()
+    study = chosen(catalogue, "dora-t2t", EXAMPLES / "dora-german", letters="abs", samples=10)
+    bench = Bench(catalogue, msgspec.structs.replace(study, roles={"subject": "simulated-cells"}))
+    made = bench.estimates(asyncio.run(bench.observe({"subject": German(Settings())})))
+    salient = [e for e in made if e.metric == "salient" and e.group.get("method") == "exact"]
+    found = sum(e.value or 0 for e in salient)
+    assert salient and ((found > 0) if city else (found == 0))
