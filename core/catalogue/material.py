@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..contracts.errors import DataError, UnknownNameError
-from ..design.folder import ABOUT, About, read_about
+from ..design.folder import ABOUT, About, Answers, read_about
 from .questions import Question
+
+if TYPE_CHECKING:
+    from .registry import StudyEntry
 
 TABLES = (".csv", ".json", ".jsonl", ".toml", ".tsv")
 """Endings of the files of a folder that say what it holds; images are stored by their own digests."""
@@ -183,55 +186,82 @@ def reworded(text: str, words: Mapping[str, str]) -> str:
     return re.sub(pattern, other, text, flags=re.I)
 
 
-def wordings_of(material: Sequence[Material], paths: Mapping[str, str], worded: frozenset[str]) -> dict[str, Any]:
+def wordings_of(entry: StudyEntry, chosen: Mapping[str, Any], worded: frozenset[str]) -> dict[str, Any]:
     """Return the options that folders of data set: their wordings.
+
+    Args:
+        entry: the study.
+        chosen: options that were set.
+        worded: names of the options that are texts of the material.
 
     Raises:
         DataError: `about.toml` of a folder cannot be used.
         UnknownNameError: it sets an option that is no text of the material.
     """
+    material = entry.material or (Material(),)
     options: dict[str, Any] = {}
-    for part in material:
-        about = read_about(paths[part.option]) if part.option in paths else None
+    for path in paths_in(material, entry.options, chosen).values():
+        about = read_about(path)
         for name, value in () if about is None else about.wordings.items():
             if name not in worded:
-                raise UnknownNameError(f"wording of {Path(paths[part.option]) / ABOUT}", name, worded)
+                raise UnknownNameError(f"wording of {Path(path) / ABOUT}", name, worded)
             options[name] = value
     return options
 
 
-def answered(
-    questions: Sequence[Question], material: Sequence[Material], paths: Mapping[str, str], words: Mapping[str, str]
-) -> tuple[Question, ...]:
+def words_on(entry: StudyEntry, name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the words of a study on the data that it reads, as fields of `Study`.
+
+    Raises:
+        DataError: `about.toml` of a folder cannot be used.
+    """
+    material = entry.material or (Material(),)
+    paths = paths_in(material, entry.options, chosen)
+    data = describe(entry.source, entry.design or entry.title or name, material, paths)
+
+    def in_words(*texts: str) -> tuple[str, ...]:
+        return tuple(reworded(text, data.words) for text in texts)
+
+    return {
+        "title": data.title or in_words(entry.title or name)[0],
+        "summary": data.summary or in_words(entry.summary)[0],
+        "source": data.source,
+        "limits": (*in_words(*entry.limits), *data.limits),
+        "deviations": (*in_words(*entry.deviations), *data.deviations),
+        "own_data": data.own,
+        "words": dict(data.words),
+        "population": data.population,
+        "questions": answered(entry.questions, paths.values(), data.words),
+    }
+
+
+def answered(questions: Sequence[Question], paths: Iterable[str], words: Mapping[str, str]) -> tuple[Question, ...]:
     """Return the questions of a study in the words of its data.
 
     Raises:
         DataError: a folder has words on a measure that answers no question of the study.
     """
     answers = {}
-    for part in material:
-        about = read_about(paths[part.option]) if part.option in paths else None
+    measures = dict.fromkeys(question.measure for question in questions)
+    for path in paths:
+        about = read_about(path)
         for answer in () if about is None else about.questions:
-            if answer.measure not in (measures := [question.measure for question in questions]):
+            if answer.measure not in measures:
                 raise DataError(
-                    f"{Path(paths[part.option]) / ABOUT}: no question of the study is answered by {answer.measure!r}. "
-                    f"There are: {', '.join(dict.fromkeys(measures))}.",
+                    f"{Path(path) / ABOUT}: no question of the study is answered by {answer.measure!r}. "
+                    f"There are: {', '.join(measures)}.",
                     code="data.about",
                 )
             answers[answer.measure] = answer
+    return tuple(_in_words(question, answers.get(question.measure), words) for question in questions)
+
+
+def _in_words(question: Question, answer: Answers | None, words: Mapping[str, str]) -> Question:
     fields = ("asks", "above", "below")
-    return tuple(
-        msgspec.structs.replace(
-            question,
-            **{
-                name: reworded(getattr(question, name), words)
-                if question.measure not in answers
-                else getattr(answers[question.measure], name)
-                for name in fields
-            },
-        )
-        for question in questions
-    )
+    texts = {name: reworded(getattr(question, name), words) for name in fields}
+    if answer is not None:
+        texts = {name: getattr(answer, name) for name in fields}
+    return msgspec.structs.replace(question, **texts)
 
 
 def paths_in(material: Sequence[Material], stated: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from .folders import Candidate, candidates, choose, is_place
 from .instrument import Instrument
 from .judging import Judge
 from .limiting import Limit, limit_study, split_limit
-from .material import Material, answered, describe, paths_in, reworded, wordings_of
+from .material import wordings_of, words_on
 from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
@@ -117,7 +117,7 @@ class Catalogue:
         entry = self._seeded(self.registry.study(name))
         chosen_options, limit = split_limit(self.plugins.load("probe", entry.probe).options, assignments)
         options, metrics = _assign(entry, chosen_options)
-        options = self._worded(entry, options)
+        options = wordings_of(entry, options, self.plugins.load("probe", entry.probe).options.worded) | options
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
         found = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
@@ -146,32 +146,8 @@ class Catalogue:
 
     def described(self, study: Study) -> Study:
         """Return a study with the words on its material: source and limits follow the data that it reads."""
-        entry = self.registry.study(study.name)
-        material = entry.material or (Material(),)
-        paths = paths_in(material, entry.options, study.options)
-        words = describe(entry.source, entry.design or entry.title or study.name, material, paths)
-
-        def said(*texts: str) -> tuple[str, ...]:
-            return tuple(reworded(text, words.words) for text in texts)
-
-        return msgspec.structs.replace(
-            study,
-            title=words.title or said(entry.title or study.name)[0],
-            summary=words.summary or said(entry.summary)[0],
-            source=words.source,
-            limits=(*said(*entry.limits), *words.limits),
-            deviations=(*said(*entry.deviations), *words.deviations),
-            own_data=words.own,
-            words=dict(words.words),
-            population=words.population,
-            questions=answered(entry.questions, material, paths, words.words) or study.questions,
-        )
-
-    def _worded(self, entry: StudyEntry, options: dict[str, Any]) -> dict[str, Any]:
-        """Return options with those that a folder of data sets; what somebody set stays."""
-        material = entry.material or (Material(),)
-        worded = self.plugins.load("probe", entry.probe).options.worded
-        return wordings_of(material, paths_in(material, entry.options, options), worded) | options
+        words = words_on(self.registry.study(study.name), study.name, study.options)
+        return msgspec.structs.replace(study, **words | {"questions": words["questions"] or study.questions})
 
     def whole(self, study: Study) -> Study:
         """Return a study without a limit on how much is asked, and what the limit sets; itself, if it has none."""

@@ -31,6 +31,12 @@ def described(estimate: Estimate, metric: Metric, options: Any, words: Mapping[s
     return estimate.replace(**{name: reworded(text, words) for name, text in texts.items()} if words else texts)
 
 
+def measure_in(measure: Measure, words: Mapping[str, str]) -> Measure:
+    """Return the words of a measure in those of own data."""
+    texts = {name: reworded(getattr(measure, name), words) for name in Measure.__struct_fields__}
+    return msgspec.structs.replace(measure, **texts)
+
+
 def worded(shown: Shown, words: Mapping[str, str]) -> Shown:
     """Return a figure or an example with title and caption in the words of own data."""
     if not words:
