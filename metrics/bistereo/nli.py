@@ -195,13 +195,13 @@ class BIStereoNLI(DeclaredMetric):
         """
         require_columns(observations, {*self.columns(options)})
         require_known(observations, KNOWN)
+        sides = dict(zip(_sides(observations["skin"]), SKINS, strict=True))
         if (twice := observations.filter(observations.select("pair", "skin").is_duplicated())).height:
             raise DataError(
                 f"pair {twice['pair'][0]!r} has a skin tone twice. Give every pair a unique name.",
                 code="data.duplicate",
             )
         label, status = pl.col("label").cast(pl.String), pl.col("status")
-        sides = dict(zip(_sides(observations["skin"]), SKINS, strict=True))
         lost = (status == "ok") & label.is_null()
         probabilities = [f"p_{name}" for name in LABELS]
         absent = [pl.lit(None, pl.Float64).alias(name) for name in probabilities if name not in observations.columns]
