@@ -202,7 +202,7 @@ def shares_lost(codes: Codes, present: Flags) -> Array:
     facets, units = codes.shape[1], present.shape[1]
     if facets < 3:
         return np.zeros((facets, units))
-    terms: list[tuple[int, int | None, Codes]] = [(1, facet, joined) for facet, joined in enumerate(codes.T)]
+    terms = [(1, facet, joined) for facet, joined in enumerate(codes.T)]
     terms += [(sign, alone, joined) for sign, joined, alone in shared_levels(codes)]
     counted, sizes = np.zeros((2, facets, units, present.shape[2]))
     for columns, asked in alike_columns(present.reshape(len(codes), -1)):
