@@ -20,6 +20,7 @@ from ...core.contracts.records import Generate, Generation, Image, Message, Requ
 from ..endpoint.answers import filtered_answer, with_reply
 from ..endpoint.errors import FilteredError, explain_leak, explain_reply
 from ..endpoint.failures import late
+from ..endpoint.filters import filter_word
 from ..endpoint.images import Look, Pictures, any_picture
 from ..endpoint.keys import Home, check_extra, ensure_no_key, find_address, find_key
 from ..endpoint.options import EndpointOptions, endpoint_of, endpoint_settings
@@ -36,7 +37,6 @@ _STATUS = {"RateLimitError": 429, "AuthenticationError": 401, "MissingApiKeyErro
 _STATUS |= {"ModelNotFoundError": 404, "UnsupportedParameterError": 400, "ContextLengthExceededError": 400}
 KEYLESS = frozenset({"llamacpp", "llamafile", "openai", "vllm"})
 """Providers whose packages send the key that they are handed, and look for no other."""
-_FILTER = "ContentFilterError"
 
 
 class AnyLlmOptions(EndpointOptions, frozen=True, kw_only=True):
@@ -194,7 +194,7 @@ class AnyLlm(ModelAdapter):
 
     def _explain(self, error: Exception) -> ModelError:
         kind, told = type(error).__name__, self._scrub.text(str(error))
-        if kind == _FILTER:
+        if filter_word((kind,), "") is not None:
             return FilteredError(told, getattr(error, "code", None) or "content_filter", self._scrub.raw(told.encode()))
         status = getattr(error, "status_code", None) or _STATUS.get(kind)
         if not isinstance(status, int):

@@ -8,9 +8,9 @@ from ...core.contracts.errors import TransientError
 from ...core.contracts.records import Usage
 from ..endpoint.answers import Answer, count
 from ..endpoint.call import Body
+from ..endpoint.filters import FINISHES, is_filtered
 
-FILTERED = frozenset({"guardrail_intervened", "content_filtered"})
-KNOWN = FILTERED | {"end_turn", "max_tokens", "stop_sequence", "refusal", "model_context_window_exceeded"}
+KNOWN = FINISHES | {"end_turn", "max_tokens", "stop_sequence", "refusal", "model_context_window_exceeded"}
 _BROKEN = frozenset({"malformed_model_output", "malformed_tool_use"})
 
 
@@ -71,7 +71,7 @@ def read_answer(reply: ConverseReply, where: str) -> Answer:
         finish=finish,
         reasoning="\n\n".join(thought.text for thought in thoughts if thought is not None),
         refused=finish == "refusal",
-        filtered=finish in FILTERED,
+        filtered=is_filtered(finish),
         usage=usage_of(reply.usage),
     )
 

@@ -11,7 +11,8 @@ import msgspec
 from ...core.contracts.batch import BatchLine, BatchStatus
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Generate, Generation, Request
-from .errors import UNREADABLE, explain_leak, explain_reply, explain_unreadable
+from .errors import explain_leak, explain_reply, explain_unreadable
+from .repairs import UNREADABLE
 from .scrub import Scrubber
 from .wire import Endpoint, LeanWire, Reply
 

@@ -9,7 +9,8 @@ import msgspec
 
 from ...core.contracts.adapter import Remark, Services
 from ...core.contracts.errors import ModelError
-from .errors import UNREADABLE, explain_field, explain_leak, explain_reply, explain_unreadable
+from .errors import explain_field, explain_leak, explain_reply, explain_unreadable
+from .repairs import UNREADABLE, repaired
 from .scrub import Scrubber
 from .waits import read_room
 from .wire import Reply, Wire
@@ -144,7 +145,10 @@ class Caller:
         try:
             answer: T = self._decoders[kind].decode(reply.body)
         except UNREADABLE:
-            return explain_unreadable(reply, self.where, self.model, self._scrub)
+            try:
+                answer = self._decoders[kind].decode(repaired(reply.body) or b"")
+            except UNREADABLE:
+                return explain_unreadable(reply, self.where, self.model, self._scrub)
         failed = answer.failed()
         if failed:
             whole = reply if answer.error else reply._replace(body=msgspec.json.encode({"error": failed}))

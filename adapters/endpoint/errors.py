@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ...core.contracts.errors import AuthenticationError, ModelError, PermanentError, RateLimitError, TransientError
+from .filters import FLAGGED, filter_word
+from .repairs import repaired
 from .scrub import Scrubber
-from .waits import read_retry_after, read_span, read_wait
+from .waits import read_moment, read_retry_after, read_wait, until_pacific_midnight
 from .wire import Reply
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of a body that is not JSON, or is nested too deeply."""
 _ACCOUNT = frozenset(
     {
         "insufficient_quota",
@@ -28,14 +29,6 @@ _ACCOUNT = frozenset(
 )
 _KEY = frozenset({"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED"})
 """Codes of a refused key that come with the status 400 (Google)."""
-_FLAGGED = "moderation"
-"""Our word for a filter that gives none of its own: OpenRouter's (status 403), and that of `_REFUSED_INPUT`."""
-_FILTER = frozenset(
-    {
-        *("content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"),
-        *("data_inspection_failed", "DataInspectionFailed", _FLAGGED),
-    }
-)
 _STATUSES = {
     "overloaded_error": 529,
     "api_error": 500,
@@ -57,15 +50,10 @@ _LONG = re.compile(
 )
 _TOO_LONG = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Words of providers and servers for a prompt, or a prompt with its answer, beyond the context (status 400 or 413)."""
-_REFUSED_INPUT = re.compile(
-    r"flagged as potentially violating|blocked by content filtering policy|content violates usage guidelines"
-    r"|potentially unsafe or sensitive content",
-    re.IGNORECASE,
-)
-"""Words of a filter that come with a code for any bad request or no permission: OpenAI's of models that reason,
-Anthropic's, xAI's (status 403) and Zhipu's."""
 _TRY_AGAIN = re.compile(r"try again in ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)", re.IGNORECASE)
 """A wait that is told in words alone: Groq's and OpenAI's."""
+_DAILY = re.compile(r"\bper[ -]day\b|\bdaily\b|\b[RT]PD\b|PerDay")
+"""A quota of a day: OpenAI's, Groq's and OpenRouter's words, and the names of Gemini's quotas."""
 _OMISSIBLE: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p", "topP"),
@@ -76,6 +64,8 @@ _OMISSIBLE: dict[str, tuple[str, ...]] = {
 }
 """What the setting `omit` may name, and the names of dialects for it."""
 
+_WAITS = ("retry_after", "retry_after_seconds", "reset_at", "resets_at", "x_ratelimit_reset")
+"""Fields of errors that say how long to wait, or until when."""
 _PASSING = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.FAILED_DEPENDENCY, HTTPStatus.TOO_EARLY}
 )
@@ -103,34 +93,45 @@ class Problem(NamedTuple):
     """The field of the request that it is about, where the body says so (OpenAI's `param`)."""
 
 
+def read_json(body: bytes) -> object:
+    """Return what a body holds; None if it is no JSON."""
+    whole = repaired(body)
+    return None if whole is None else msgspec.json.decode(whole)
+
+
 def read_problem(body: bytes) -> Problem | None:
     """Read the error of a JSON body in any of the shapes servers use; None if it holds none."""
-    try:
-        whole = msgspec.json.decode(body)
-    except UNREADABLE:
-        return None
+    whole = read_json(body)
     if not isinstance(whole, dict):
         return None
     error = whole.get("error", whole if {"message", "Message", "detail"} & whole.keys() else None)
     if not isinstance(error, dict):
-        flagged = {_FLAGGED} if _REFUSED_INPUT.search(str(error)) else set()
-        return Problem(str(error), frozenset(flagged)) if error else None
+        return Problem(str(error), frozenset()) if error else None
     inner, details = error.get("innererror"), _tables(error.get("details"))
     names = [error.get("code"), error.get("type"), error.get("status")]
     names += [inner.get("code") if isinstance(inner, dict) else None, *(one.get("reason") for one in details)]
     metadata = error.get("metadata")
     if isinstance(metadata, dict) and metadata.keys() & {"flagged_input", "reasons"}:
-        names.append(_FLAGGED)
+        names.append(FLAGGED)
     said = _words(error)
-    if _REFUSED_INPUT.search(said):
-        names.append(_FLAGGED)
+    names += [quota.get("quotaId") for detail in details for quota in _tables(detail.get("violations"))]
     waits, field = (one.get("retryDelay") for one in details), error.get("param")
     return Problem(
         said,
         frozenset(str(name) for name in names if name is not None),
-        next((wait for wait in waits if isinstance(wait, str)), None),
+        next((str(wait) for wait in (*waits, *_waits_of(whole), *_waits_of(error)) if wait is not None), None),
         field if isinstance(field, str) else "",
     )
+
+
+def _waits_of(table: Mapping[str, Any]) -> Iterator[object]:
+    """Yield waits and moments in fields of an error: OpenRouter repeats its headers there."""
+    metadata = table.get("metadata")
+    headers = metadata.get("headers") if isinstance(metadata, dict) else None
+    for fields in (table, metadata, headers):
+        if isinstance(fields, dict):
+            lower = {str(name).lower().replace("-", "_"): value for name, value in fields.items()}
+            yield from (lower[name] for name in _WAITS if isinstance(lower.get(name), (str, int, float)))
 
 
 def _tables(told: object) -> list[dict[str, Any]]:
@@ -153,8 +154,9 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
     status = _real_status(reply.status, problem)
     stop = "" if said.endswith((".", "!", "?")) else "."
     line = f"{where} answered {status}{_phrase(status)}{f': {said}' if said else ''}{stop}"
-    if problem.codes & _FILTER and status != HTTPStatus.TOO_MANY_REQUESTS:
-        return FilteredError(line, min(problem.codes & _FILTER), scrub.raw(reply.body))
+    word = filter_word(problem.codes, said)
+    if word is not None and status != HTTPStatus.TOO_MANY_REQUESTS:
+        return FilteredError(line, word, scrub.raw(reply.body))
     if problem.codes & _ACCOUNT or _CREDIT.search(said) or status == HTTPStatus.PAYMENT_REQUIRED:
         return AuthenticationError(
             f"{line} The account has no credit; no further request will be answered.", code="endpoint.account"
@@ -163,7 +165,11 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
         return AuthenticationError(f"{line} Check the key and its permissions.", code="endpoint.key")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = read_wait(reply.headers)
-        return RateLimitError(line, _wait_in(problem) if wait is None else wait, code="endpoint.rate-limit")
+        wait = _wait_in(problem) if wait is None else wait
+        if _DAILY.search(" ".join((said, *problem.codes))):
+            wait = until_pacific_midnight() if any("PerDay" in code for code in problem.codes) else wait
+            return RateLimitError(f"{line} It is the quota of a day.", wait, code="endpoint.quota")
+        return RateLimitError(line, wait, code="endpoint.rate-limit")
     if status in _TOO_LONG and _LONG.search(said):
         return PermanentError(f"{line} Shorten the text, or its answer.", code="request.too-long")
     if status == HTTPStatus.BAD_REQUEST:
@@ -174,7 +180,7 @@ def explain_reply(reply: Reply, where: str, model: str, scrub: Scrubber) -> Mode
 def _wait_in(problem: Problem) -> float | None:
     """Return the wait that the body of a reply tells, in a field or in words, in seconds."""
     words = _TRY_AGAIN.search(problem.message)
-    return read_span(problem.wait or (words[1].lower() if words else None))
+    return read_moment(problem.wait or (words[1].lower() if words else None))
 
 
 def _other(status: int, line: str, model: str, wait: float | None) -> ModelError:
@@ -260,9 +266,7 @@ def explain_unreadable(reply: Reply, where: str, model: str, scrub: Scrubber) ->
         return TransientError(
             f"{where} sent {scrub.text(kind)} where JSON was expected. Is base_url right?", code="endpoint.not-json"
         )
-    try:
-        msgspec.json.decode(reply.body)
-    except UNREADABLE:
+    if repaired(reply.body) is None:
         return TransientError(f"{where} sent broken JSON ({len(reply.body)} bytes).", code="endpoint.not-json")
     return TransientError(
         f"{where} sent JSON that is not an answer ({len(reply.body)} bytes).", code="endpoint.no-answer"

@@ -1,4 +1,4 @@
-"""Images in and out: bytes by their sha256, as base64, never resized or re-encoded."""
+"""Images in and out, as base64: of every picture the bytes that the normaliser gives all adapters."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import base64
 import binascii
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...core.contracts.adapter import Worker
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Image, Message, Request, prompt_of
-from ..shared.images import Blobs, decode_image, fetch_image, require_pillow
+from ..shared.images import Blobs, fetch_image, require_pillow
 
 Keep = Callable[[bytes, str], str]
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
@@ -62,7 +62,6 @@ class Pictures:
     def __init__(self, adapter: str) -> None:
         self._adapter = adapter
         self._made: OrderedDict[str, Picture] = OrderedDict()
-        self._sound: set[str] = set()
 
     async def of(self, messages: Sequence[Message], blobs: Blobs | None, worker: Worker) -> Look:
         """Return a function that gives each image in some messages.
@@ -94,34 +93,21 @@ class Pictures:
         """
         require_pillow(f"adapter {self._adapter!r} with images", "images")
 
-    def make(self, sha256: str, blobs: Blobs | None) -> Picture:
-        """Return an image with its bytes as they are. Blocks while they are read.
+    def make(self, name: str, blobs: Blobs | None) -> Picture:
+        """Return an image as every model sees it. Blocks while its bytes are read.
 
         Raises:
             MissingExtraError: Pillow, which checks images, is not installed.
-            PermanentError: no bytes, no PNG, JPEG, GIF or WebP, a damaged one, or a decompression bomb.
+            PermanentError: no bytes, no image, a damaged one, or a decompression bomb.
         """
-        if (known := self._made.get(sha256)) is not None:
-            return known
+        if (picture := self._made.get(name)) is not None:
+            return picture
         self._ensure_pillow()
-        data = fetch_image(sha256, blobs)
-        if (kind := media_type(data)) is None:
-            raise PermanentError(
-                f"image {sha256} is not a PNG, JPEG, GIF or WebP; endpoints accept no others.",
-                code="request.image-format",
-            )
-        if sha256 not in self._sound:
-            decode_image(sha256, data, _unpack)
-            self._sound.add(sha256)
-        self._made[sha256] = Picture(f"data:{kind};base64,{base64.b64encode(data).decode()}")
+        data = fetch_image(name, blobs)
+        self._made[name] = Picture(f"data:{media_type(data)};base64,{base64.b64encode(data).decode()}")
         while len(self._made) > _REMEMBERED:
             self._made.popitem(last=False)
-        return self._made[sha256]
-
-
-def _unpack(image: Any) -> None:
-    # Only unpacking shows a file that was cut short.
-    image.load()
+        return self._made[name]
 
 
 def keep_image(encoded: str, keep: Keep | None) -> str:

@@ -6,14 +6,18 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ...core.contracts.adapter import Room
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _TOLD = ("x-ratelimit-remaining-requests", "anthropic-ratelimit-requests-remaining")
+_EPOCH = 1e9
+"""A wait of more seconds than this, 31 years, is a Unix time."""
+_T, _R = re.compile(r";\s*t=(\d+)"), re.compile(r";\s*r=(\d+)")
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -21,8 +25,9 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 def read_wait(headers: Mapping[str, str]) -> float | None:
     """Return the waiting time that an endpoint gives, in seconds; None if it gives none.
 
-    Looked for in this order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest reset of a limit
-    that is used up (or that does not say how much is left): `x-ratelimit-reset-*`, `anthropic-ratelimit-*-reset`.
+    Looked for in this order: `retry-after-ms`, `retry-after` (seconds, an HTTP date or a Unix time), the longest reset
+    of a limit that is used up (or that does not say how much is left): `x-ratelimit-reset-*`,
+    `anthropic-ratelimit-*-reset`; `ratelimit` and `ratelimit-reset` of the draft of the IETF, `x-ratelimit-reset`.
     """
     if (named := read_retry_after(headers)) is not None:
         return named
@@ -32,7 +37,44 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
         for limit in (_openai(headers, what), _anthropic(headers, what))
         if (limit.remaining or 0.0) < 1 and (reset := limit.reset) is not None
     ]
+    return max(resets, default=_of_draft(headers))
+
+
+def _of_draft(headers: Mapping[str, str]) -> float | None:
+    """Return the reset of a limit as draft-ietf-httpapi-ratelimit-headers names it, or without a name of its own.
+
+    Source: its versions up to 07 have `RateLimit-Reset: 50`, later ones `RateLimit: "default";r=0;t=50`.
+    """
+    limits = [(_T.search(policy), _R.search(policy)) for policy in headers.get("ratelimit", "").split(",")]
+    resets = [float(t[1]) for t, r in limits if t and (r is None or not int(r[1]))]
+    resets += [s for n in ("ratelimit-reset", "x-ratelimit-reset") if (s := read_moment(headers.get(n))) is not None]
     return max(resets, default=None)
+
+
+def read_moment(text: str | None) -> float | None:
+    """Return the seconds until a moment: a span as `read_span` reads it, a Unix time in s or ms, or a date."""
+    if (seconds := read_span(text)) is None:
+        return _instant(text) if _instant(text) is not None else _until(text or "")
+    return _since_now(seconds)
+
+
+def _since_now(seconds: float) -> float:
+    """Return a wait as it is, and a Unix time as the wait until then."""
+    if seconds < _EPOCH:
+        return seconds
+    return max(0.0, (seconds / 1000 if seconds > 1000 * _EPOCH else seconds) - time.time())
+
+
+def until_pacific_midnight() -> float | None:
+    """Return the seconds until a day of Gemini's quotas ends; None where time zones are not known.
+
+    Source: https://ai.google.dev/gemini-api/docs/rate-limits, "midnight Pacific time".
+    """
+    try:
+        now = datetime.now(ZoneInfo("America/Los_Angeles"))
+    except ZoneInfoNotFoundError:
+        return None
+    return (now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1) - now).total_seconds()
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -42,7 +84,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     if (named := headers.get("retry-after")) is None:
         return None
     seconds = _number(named)
-    return seconds if seconds is not None else _until(named)
+    return _since_now(seconds) if seconds is not None else _until(named)
 
 
 def read_room(headers: Mapping[str, str]) -> Room | None:
@@ -63,7 +105,7 @@ class _Limit(NamedTuple):
 
 def _openai(headers: Mapping[str, str], what: str) -> _Limit:
     most, remaining, reset = (headers.get(f"x-ratelimit-{part}-{what}") for part in ("limit", "remaining", "reset"))
-    return _Limit(_number(most), _number(remaining), read_span(reset))
+    return _Limit(_number(most), _number(remaining), None if reset is None else read_moment(reset))
 
 
 def _anthropic(headers: Mapping[str, str], what: str) -> _Limit:

@@ -9,22 +9,9 @@ from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import TopToken, Usage
 from ..endpoint.answers import Answer, count
 from ..endpoint.call import Body, remark_of
+from ..endpoint.filters import FINISHES, is_blocked, is_filtered
 
-FILTERED = frozenset(
-    {
-        "SAFETY",
-        "RECITATION",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "IMAGE_SAFETY",
-        "IMAGE_PROHIBITED_CONTENT",
-        "IMAGE_RECITATION",
-        "MODEL_ARMOR",
-    }
-)
-"""Finish reasons of a filter on the answer; each stays the word it is."""
-KNOWN = frozenset({word.lower() for word in FILTERED} | {"stop", "max_tokens"})
+KNOWN = FINISHES | {"stop", "max_tokens"}
 _BROKEN = frozenset({"MALFORMED_RESPONSE"})
 
 
@@ -99,7 +86,7 @@ def read_answer(reply: ContentReply, where: str, *, logprobs: bool) -> Answer:
     blocked = reply.prompt_feedback.block_reason if reply.prompt_feedback is not None else None
     if not reply.candidates:
         if blocked:
-            return Answer(text="", finish=blocked, filtered=True, usage=usage)
+            return Answer(text="", finish=blocked, filtered=is_blocked(blocked), usage=usage)
         raise TransientError(f"{where} sent a reply without an answer (no candidates).", code="endpoint.no-answer")
     one = reply.candidates[0]
     finish = one.finish_reason or ""
@@ -108,7 +95,7 @@ def read_answer(reply: ContentReply, where: str, *, logprobs: bool) -> Answer:
     parts = one.content.parts or [] if one.content is not None else []
     text = "".join(part.text or "" for part in parts if not part.thought)
     top = one.logprobs_result.top_candidates if one.logprobs_result is not None else None
-    if logprobs and not top and text and finish not in FILTERED:
+    if logprobs and not top and text and not is_filtered(finish):
         raise PermanentError(
             f"{where} gives no log-probabilities of tokens; ask without top_logprobs.", code="endpoint.no-logprobs"
         )
@@ -116,7 +103,7 @@ def read_answer(reply: ContentReply, where: str, *, logprobs: bool) -> Answer:
         text=text,
         finish=finish,
         reasoning="".join(part.text or "" for part in parts if part.thought),
-        filtered=finish in FILTERED,
+        filtered=is_filtered(finish),
         usage=usage,
         top_logprobs=tuple(_tokens(place) for place in top or []) if logprobs else (),
     )

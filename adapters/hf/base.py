@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from ..shared.threaded import ThreadedAdapter
 from ..shared.torch import DType, choose_device, float32_products, release_memory
 from .checkpoint import PEFT, base_of, local_files, recognised, unlike
 from .code import code_effects
+from .described import described
 from .files import Source, find_source
 from .load import Kind, check_kind
 from .loading import BITSANDBYTES, Attention, Loading, Placing, label, loading_settings, plan_loading
@@ -141,6 +143,7 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
     """Kind of model that it takes; None: its files are not those of one Transformers model."""
     _options: HFOptions
     _loading: Loading
+    _config: dict[str, Any]
     _engine: E | None = None
 
     @classmethod
@@ -161,9 +164,14 @@ class HFAdapter(ThreadedAdapter, Generic[E]):
         """Take folders whose configuration names an architecture of the adapter's kind."""
         return () if cls.kind is None else recognised(files, cls.kind)
 
+    def describe(self) -> Mapping[str, str]:
+        """Return what the configuration and the card of a folder say of the model."""
+        folder = Path(self._options.model).expanduser()
+        return described(self._config, folder if folder.is_dir() else None)
+
     def _open(self, naming: Naming, options: HFOptions, source: Pinned, settings: Mapping[str, Scalar]) -> None:
         """Set identity and limits, and start the thread; `settings` go into the adapter's identity."""
-        self._options = options
+        self._options, self._config = options, source.config
         self._loading = plan_loading(options, source.config, source.name)
         self.identity = Identity(
             adapter=naming.adapter,

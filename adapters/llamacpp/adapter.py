@@ -71,8 +71,9 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     """Number of layers on the accelerator; -1 for all."""
     threads: Positive | None = None
     """Number of CPU threads; None takes half the processors."""
-    batch_items: Positive = 16
-    """Maximum number of requests per call; changes no answer."""
+    batch_items: Positive = 1
+    """Maximum number of requests per call; changes no answer. With 1, each answer is stored and shown as soon as it is
+    there, with a latency of its own."""
 
     @classmethod
     def think(cls, level: Level, settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -130,6 +131,10 @@ class LlamaCpp(ThreadedAdapter):
         """Return what the model can do; it reads text only."""
         able = super().abilities(options).without({IMAGES: "llamacpp reads text only."})
         return msgspec.structs.replace(able, fields=frozenset({"top_k", "min_p", "json_schema", "choices"}))
+
+    def describe(self) -> Mapping[str, str]:
+        """Return what the file says of the model."""
+        return self._source.described
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:
         """Continue messages, one after another.

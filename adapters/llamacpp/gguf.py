@@ -28,6 +28,15 @@ _QUANTISATIONS = (
     "Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16"
 ).split()
 """Names by `general.file_type`; gaps were withdrawn."""
+_DESCRIBED = {
+    "name": "name",
+    "size": "size_label",
+    "training": "finetune",
+    "architecture": "architecture",
+    "licence": "license",
+    "by": "organization",
+}
+"""Fields of the metadata that say what the model is."""
 
 
 class GGUF(msgspec.Struct, frozen=True):
@@ -53,6 +62,14 @@ class GGUF(msgspec.Struct, frozen=True):
             return "unnamed"
         known = 0 <= kind < len(_QUANTISATIONS) and _QUANTISATIONS[kind] != "-"
         return _QUANTISATIONS[kind] if known else f"file_type {kind}"
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Return name, size, training, architecture, quantisation and licence, as far as the file states them."""
+        facts = {name: self.metadata.get(f"general.{field}") for name, field in _DESCRIBED.items()}
+        return {name: value for name, value in facts.items() if isinstance(value, str) and value} | {
+            "quantisation": self.quantisation
+        }
 
     @property
     def trained_on(self) -> int | None:

@@ -10,6 +10,7 @@ from ...core.contracts.errors import PermanentError, TransientError
 from ...core.contracts.records import Generate, Generation, Image, Message, ResponseStatus, TopToken
 from ...core.reading.reasoning import find_stop
 from ..endpoint.answers import with_reply
+from ..endpoint.filters import FINISHES, is_filtered
 from ..endpoint.images import Look
 from ..endpoint.wishes import JOINT, schema_of
 from ..shared.sampling import check_answer
@@ -18,13 +19,9 @@ from .replies import ChatChoice, ChatReply, usage_of
 
 ABSENT = -9999.0
 """OpenAI's value for a log-probability that it does not give."""
-_FILTERED = frozenset(
-    {"content_filter", "content-filter", "safety", "prohibited_content", "blocklist", "spii", "recitation"}
-)
-"""Finish reasons of a content filter, in lower case: OpenAI's and those that gateways to other providers pass on."""
 _BROKEN = frozenset({"error", "abort", "insufficient_system_resource"})
 """Finish reasons of an answer that the server broke off: OpenRouter's; vLLM's and SGLang's; DeepSeek's."""
-KNOWN = _FILTERED | {"stop", "length", "refusal", "tool_calls", "function_call"}
+KNOWN = FINISHES | {"stop", "length", "refusal", "tool_calls", "function_call"}
 """Finish reasons that need no raw reply to be understood."""
 
 
@@ -150,18 +147,13 @@ def read_generation(
 def _finish(choice: ChatChoice) -> str:
     """Return the finish reason; the own word of a provider behind a router, where that is a refusal or a filter."""
     native = choice.native_finish_reason
-    if isinstance(native, str) and native.lower() in _FILTERED | {"refusal"}:
+    if isinstance(native, str) and native.lower() in FINISHES | {"refusal"}:
         return native
     return choice.finish_reason or ""
 
 
-def is_filtered(choice: ChatChoice) -> bool:
-    """Return whether a content filter ended an answer."""
-    return _finish(choice).lower() in _FILTERED
-
-
 def _status(finish: str, refused: str) -> ResponseStatus:
-    if finish.lower() in _FILTERED:
+    if is_filtered(finish):
         return "filtered"
     return "refused" if refused or finish.lower() == "refusal" else "ok"
 
@@ -169,7 +161,7 @@ def _status(finish: str, refused: str) -> ResponseStatus:
 def _alternatives(choice: ChatChoice, text: str, where: str) -> tuple[tuple[TopToken, ...], ...]:
     places = choice.logprobs.content if choice.logprobs is not None else None
     if not places or not any(place.top_logprobs for place in places):
-        if text and not is_filtered(choice):
+        if text and not is_filtered(_finish(choice)):
             raise PermanentError(
                 f"{where} gives no log-probabilities of tokens; ask without top_logprobs.", code="endpoint.no-logprobs"
             )

@@ -62,7 +62,7 @@ class Group(NamedTuple):
 def people(study: int, path: Path) -> None:
     """Write the people of a study, as `dora` reads them."""
     draw = random.Random(f"people {study}")
-    plural = {one.singular: one.plural for one in read_list(None)}
+    plural = {one.singular: one.plural for one in read_list(None).values}
     chosen = [*draw.sample(HIGH, PEOPLE), *draw.sample(LOW, PEOPLE)]
     _write(path, PERSON, ((DIMENSION, word, plural[word]) for word in chosen))
 

@@ -9,10 +9,11 @@ from ...core.contracts.errors import TransientError
 from ...core.contracts.records import TopToken
 from ..endpoint.answers import Answer
 from ..endpoint.call import Body, remark_of
+from ..endpoint.filters import FINISHES, is_filtered
 from ..openai.chat import ABSENT
 from ..openai.replies import Place, usage_of
 
-KNOWN = frozenset({"completed", "max_output_tokens", "content_filter", "refusal"})
+KNOWN = FINISHES | {"completed", "max_output_tokens", "refusal"}
 
 
 class Part(msgspec.Struct):
@@ -72,7 +73,7 @@ def read_answer(reply: ResponsesReply, where: str) -> Answer:
         finish=why or ("refusal" if refusal and not text else reply.status or "completed"),
         reasoning="\n\n".join(part.text or "" for item in thoughts for part in item.content or item.summary or []),
         refused=bool(refusal),
-        filtered=why == "content_filter",
+        filtered=is_filtered(why or ""),
         usage=usage_of(reply.usage),
         top_logprobs=tuple(
             tuple(TopToken(one.token, one.logprob) for one in place.top_logprobs if one.logprob > ABSENT)

@@ -24,8 +24,8 @@ from ..hf.generation import named_ends, read_settings, sampling_defaults
 from ..hf.load import check_kind, load_tokenizer
 from ..hf.loading import resolve_dtype
 from ..hf.text import Encoder
-from ..hf.vlm.groups import open_image
 from ..hf.vlm.model import MORE
+from ..shared.images import open_image
 from ..shared.sampling import HONOURED, Defaults, answer_length, choose
 from ..shared.thinking import check_arguments
 from ..shared.threaded import ThreadedAdapter

@@ -42,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refresh: tuple[Outcome, ...] = ()
     """Stored answers to ask anew: `unreadable`, `refused`, `filtered`, `empty`. The report says that they were chosen
     by their outcome."""
+    name: str | None = None
+    """Name of the run; None: time, study and model."""
     sign: str | None = None
     """The path of an SSH key, with which the finished run is signed."""
     progress: Progress | None = None
@@ -105,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return RunOptions(
             mode=self.mode,
             refresh=self.refresh,
+            new_name=self.name,
             sign=self.sign,
             caps=self.caps,
             keep_going=self.keep_going,

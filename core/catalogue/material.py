@@ -85,7 +85,7 @@ def tables_of(path: str) -> list[Path]:
     try:
         if place.is_file():
             return [place]
-        return sorted(one for one in place.iterdir() if one.suffix.lower() in TABLES and one.is_file())
+        return sorted(file for file in place.iterdir() if file.suffix.lower() in TABLES and file.is_file())
     except (OSError, ValueError):
         return []  # the probe, which reads it, reports what is wrong
 
@@ -122,7 +122,7 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
     """
     words: dict[str, str] = {}
     population = ""
-    sources, limits, deviations, own = [], list[str](), list[str](), list[str]()
+    sources, limits, deviations, of_user = [], list[str](), list[str](), list[str]()
     title = summary = ""
     included = not any(part.option in paths and not part.adds for part in material)
     for part in material:
@@ -133,14 +133,14 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
         if path is None:
             continue
         digest = digest_of(path)
-        known = next((one for one in part.known if one.sha256 == digest), None)
-        if known is not None:
-            sources.append(f"{known.source or source} ({known.name}, read from {Path(path).name})")
-            limits += known.limits
-            deviations += known.deviations
+        version = next((edition for edition in part.known if edition.sha256 == digest), None)
+        if version is not None:
+            sources.append(f"{version.source or source} ({version.name}, read from {Path(path).name})")
+            limits += version.limits
+            deviations += version.deviations
             continue
         named = f"{part.noun} of {Path(path).name}" + (f" (sha256 {digest[:SHOWN]}...)" if digest else "")
-        own.append(named)
+        of_user.append(named)
         about = read_about(path) or About()
         sources.append(f"{about.source and f'{about.source}: '}{named}, in the design of {design}")
         limits += (*about.limits, *_unsaid(named, about))
@@ -149,7 +149,7 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
         population = population or about.population
     if included:
         sources.insert(0, source)
-    described = Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(own), title, summary)
+    described = Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(of_user), title, summary)
     return msgspec.structs.replace(described, words=words, population=population)
 
 

@@ -23,6 +23,7 @@ from ..doctor.model import Check, examine
 from ..doctor.pace import Timed
 from ..doctor.studies import StudyRow, study_rows
 from ..doctor.study import examine_study
+from ..pictures.shown import ShownPictures
 from ..store import Store
 from .completing import complete_model, complete_study
 from .shared import (
@@ -172,7 +173,7 @@ async def _bound(adapters: Sequence[ModelAdapter], work: Callable[[], Awaitable[
     """Return checks of adapters that have a store of their own for images, and close them."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "doctor.db") as store:
         for adapter in adapters:
-            adapter.services = Services(blobs=store.blob, keep=store.keep)
+            adapter.services = Services(blobs=ShownPictures(store.blob, store.keep).get, keep=store.keep)
         try:
             return await work()
         finally:

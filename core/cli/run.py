@@ -90,6 +90,7 @@ from .steps import slow_steps
 @workers_options
 @fault_options
 @sign_option
+@click.option("--name", default=None, metavar="NAME", help="Name of the run. Default: time, study and model.")
 @store_option
 @runs_option
 @registry_option
@@ -115,6 +116,9 @@ def run(
     command = hide_password(shlex.join(["prejudge", *sys.argv[1:]]))
     batch = _read_batch(where, chosen_now=where["batch"])
     own = {"mode": cast("Mode", where["mode"]), "refresh": where["refresh"], "command": command, "batch": batch}
+    if varied and where["name"] is not None:
+        raise UsageError("--vary makes a run of each variant, and --name names one run.", code="options.conflict")
+    own["new_name"] = where["name"]
     options = read_run_options(where, **own)
     rules = _read_policy(where)
     if varied:

@@ -256,6 +256,13 @@ class ModelAdapter(ABC):
         """Return what a reader needs to know of this model's answers about an image; nothing by default."""
         return ""
 
+    def describe(self) -> Mapping[str, str]:
+        """Return what the model's own files say of it for people, such as name, size and licence; nothing by default.
+
+        It is shown in reports and cards, and is no part of the identity.
+        """
+        return {}
+
     @classmethod
     def recognise(cls, files: ModelFiles) -> Sequence[Recognised]:
         """Return the models among some files that this adapter reads, for `--model ./folder`; none by default.

@@ -4,7 +4,8 @@ Each operation has one tagged request and one response. A record's canonical enc
 store's key. So a new field needs a default that is left out of the encoding (`omit_defaults`), and a change of meaning
 needs a new key version.
 
-An image is always named by the sha256 of its bytes; the store has the bytes once, in its blobs.
+An image is always named by the sha256 of its bytes, and one that is converted for models by the original's, the version
+of the normaliser and the background colour; the store has the bytes once, in its blobs.
 
 Records hold no cycles, so the garbage collector does not track them (`gc=False`): a run holds thousands of requests,
 and would spend a tenth of its time on walking through them.
@@ -36,9 +37,10 @@ class Text(msgspec.Struct, frozen=True, tag="text", gc=False):
 
 
 class Image(msgspec.Struct, frozen=True, tag="image", gc=False):
-    """An image in a message, by the sha256 (hex) of its bytes."""
+    """An image in a message, by the sha256 (hex) of its bytes, with which a model fetches it."""
 
     sha256: str
+    """If it is not 8-bit sRGB as it is: the original's, and how it is converted, as `SHA256-1-ffffff`."""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

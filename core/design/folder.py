@@ -20,6 +20,7 @@ from ..contracts.options import plainly
 from ..tables import Form, Parsed, Row, Table, TableOptions, parse_file, read_table
 from ..tables.decoding import decode, read_bytes
 from ..tables.names import no_column
+from ..tables.options import PLAIN
 from ..tables.reading import parse_rows
 from .factors import AnyFactor, Fixed, Sampled
 from .levels import NAME, Levels, Value, crossed
@@ -108,7 +109,7 @@ def table_at(path: str, name: str = DATA) -> str | None:
     return next((str(file) for file in files if file.is_file()), None)
 
 
-def read_folder(path: str, name: str = DATA) -> Table:
+def read_folder(path: str, options: TableOptions = PLAIN, name: str = DATA) -> Table:
     """Return a table of a folder as it is, or a file.
 
     Raises:
@@ -117,7 +118,7 @@ def read_folder(path: str, name: str = DATA) -> Table:
     about = read_about(path)
     if about is not None and (crossing := about.tables.get(name)) is not None:
         return _crossed_table(path, name, crossing, Form(()))
-    return read_table(_present(path, name))
+    return read_table(_present(path, name), options=options)
 
 
 def parse_data(

@@ -18,6 +18,7 @@ from ..engine.integrity.canary import ask_canary, samples
 from ..engine.integrity.replies import Inspector
 from ..engine.reading import read_answer
 from ..engine.tokens import weigh
+from ..pictures.names import source_of
 from .model import PROBES, SEES, Check, Verdict, checked
 
 LOOKED_AT = 100_000
@@ -130,7 +131,7 @@ def _images_of(trials: Sequence[Trial]) -> Iterator[str]:
     for trial in trials:
         messages = getattr(trial.request, "messages", getattr(trial.request, "prompt", ()))
         for message in messages if isinstance(messages, tuple) else ():
-            yield from (part.sha256 for part in message.parts if isinstance(part, Image))
+            yield from (source_of(part.sha256) for part in message.parts if isinstance(part, Image))
 
 
 def _keep_images(stage: Stage, adapter: ModelAdapter, trials: Sequence[Trial]) -> None:

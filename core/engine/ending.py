@@ -119,6 +119,11 @@ LONG_WAIT = Stop(
     reason="the endpoint asks to wait {seconds:,.0f} s, after a wait of {longest:,.0f} s at its request.",
     remedy="Resume the run later, or allow a longer wait (--max-wait).",
 )
+QUOTA = Stop(
+    code="endpoint.quota",
+    reason="the quota of a day is used up: {failure}",
+    remedy="Resume the run {until}; what was answered is stored.",
+)
 REPEATS = Stop(
     code="endpoint.repeats",
     reason="the endpoint repeats itself: {draws}, and so did those to another such question. Either it ignores the "

@@ -22,8 +22,9 @@ import msgspec
 
 from ..contracts.adapter import Limits, ModelAdapter, Room, Services
 from ..contracts.errors import HaltedError, ModelError, RateLimitError, TransientError
+from ..pictures.shown import ShownPictures
 from ..store import Store
-from .ending import DOWN, LONG_WAIT, ONLY_LIMITED, UNAVAILABLE
+from .ending import DOWN, LONG_WAIT, ONLY_LIMITED, QUOTA, UNAVAILABLE
 from .pace import Pace
 from .retry import LONGEST_SECONDS
 
@@ -239,7 +240,8 @@ class Limiter:
             self.halt = ONLY_LIMITED.error(seconds=seconds, failure=failed[-1])
 
     def _pause(self, now: float, ticket: Ticket, failed: Sequence[ModelError]) -> None:
-        """Wait as long as the endpoint asks for, with a 429 or while it is down."""
+        """Wait as long as the endpoint asks for, with a 429 or while it is down; stop where it asks for a day."""
+        self._end_day(failed)
         named = [error.retry_after for error in failed if error.retry_after is not None]
         if not named:
             return
@@ -248,6 +250,15 @@ class Limiter:
         if self._pace.limited or self.down or seconds >= self._longest:
             LOG.info("the endpoint asks to wait %.1f s", max(named))
             self._pace.pause(now, seconds)
+
+    def _end_day(self, failed: Sequence[ModelError]) -> None:
+        """Stop at once where the quota of a day is used up, unless the endpoint names a wait that is allowed."""
+        for error in failed:
+            if error.code == QUOTA.code and (error.retry_after is None or error.retry_after > self._longest):
+                until = "after the provider's day has ended"
+                if error.retry_after is not None:
+                    until = f"after {time.strftime('%Y-%m-%d %H:%M', time.localtime(time.time() + error.retry_after))}"
+                self.halt = QUOTA.error(failure=error, until=until)
 
     def _allow(self, now: float, sent: float, seconds: float) -> float:
         """Return how long to wait when the endpoint asks for so many seconds."""
@@ -306,7 +317,10 @@ class Limiters:
         """Return the services of a run for an adapter: the images of its store, and a receiver of rate limits."""
         # The limiter is made at the first request, because its clock starts then.
         return msgspec.structs.replace(
-            adapter.services, blobs=store.blob, keep=store.keep, hear=partial(self._hear, adapter)
+            adapter.services,
+            blobs=ShownPictures(store.blob, store.keep).get,
+            keep=store.keep,
+            hear=partial(self._hear, adapter),
         )
 
     def _hear(self, adapter: ModelAdapter, room: Room) -> None:

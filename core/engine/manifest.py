@@ -81,6 +81,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     study: Study
     identities: dict[str, Identity]
     """By role."""
+    described: dict[str, dict[str, str]] = {}
+    """By role, what a model's own files say of it, such as name, size, quantisation and licence."""
     settings: dict[str, dict[str, Scalar]] = {}
     """By role, the settings of an identity that differ from the adapter's defaults."""
     stages: dict[str, StageRecord] = {}

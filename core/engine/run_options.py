@@ -7,6 +7,7 @@ from typing import get_args
 import msgspec
 
 from ..contracts.errors import UnknownNameError, UsageError
+from ..store.names import run_name
 from ..workers.options import WorkerOptions
 from .batch.options import BatchOptions
 from .budget import Caps
@@ -22,6 +23,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "use"
     name: str | None = None
     """Name of the run to resume; None: a new run."""
+    new_name: str | None = None
+    """Name of a new run; None: one of time, study and model."""
     command: str = ""
     """The command line, for the manifest."""
     caps: Caps = Caps()
@@ -48,7 +51,13 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Says what is asked before each look, and whether the run may end; None: all is asked."""
 
     def __post_init__(self) -> None:
-        """Refuse outcomes to refresh in another mode than `use`."""
+        """Refuse a name that cannot be that of a run, and outcomes to refresh in another mode than `use`."""
+        if self.new_name is not None and run_name(self.new_name) != self.new_name:
+            raise UsageError(
+                f"{self.new_name!r} cannot be the name of a run. Use letters, digits, '-', '_' and '.', such as "
+                f"{run_name(self.new_name)!r}.",
+                code="options.value",
+            )
         if unknown := [name for name in self.refresh if name not in get_args(Outcome)]:
             raise UnknownNameError("outcome", unknown[0], get_args(Outcome))
         if self.refresh and self.mode != "use":

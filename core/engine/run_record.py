@@ -68,7 +68,9 @@ class RunRecord:
     def __init__(self, parts: Parts, store: Store, options: RunOptions) -> None:
         self._parts, self._store, self._options = parts, store, options
         self.study, self.instrument = parts.study, parts.instrument
-        self.name = options.name or new_name(self.study.name, self.study.roles.get("subject", "model"))
+        self.name = (
+            options.name or options.new_name or new_name(self.study.name, self.study.roles.get("subject", "model"))
+        )
         self.before = find_earlier(store, options.name, self.study)
         self.recorded = self.before.manifest.stages if self.before is not None else {}
         """By stage, from before the run was resumed."""
@@ -183,6 +185,7 @@ class RunRecord:
             run=self.name,
             study=study,
             identities={role: adapters[model].identity for role, model in study.roles.items()},
+            described={role: dict(facts) for role, m in study.roles.items() if (facts := adapters[m].describe())},
             settings={role: values for role, values in settings.items() if values},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,

@@ -18,7 +18,7 @@ from ..catalogue.study import Catalogue, Study
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import UsageError
 from ..store import Store, ensure_recorded, get_run
-from ..store.reading import TIMED
+from ..store.reading import TIMED, list_runs
 from ..store.signatures import ensure_able, sign_run
 from ..workers.remote import open_adapters
 from .batch.stage import ensure_batches
@@ -95,6 +95,12 @@ async def _perform(catalogue: Catalogue, study: Study, session: _Session) -> str
     store, options = session.store, session.options
     if options.name is not None:
         store.ensure_free(options.name)  # before a model is loaded; `begin_run` decides
+    if options.new_name is not None and any(row.name == options.new_name for row in list_runs(store)):
+        raise UsageError(
+            f"there is a run {options.new_name!r}. Choose another name, or go on with it: prejudge resume "
+            f"{options.new_name}",
+            code="run.exists",
+        )
     earlier = find_earlier(store, options.name, study)
     if options.name is not None:
         ensure_recorded(store, options.name)  # its trials are recorded anew, its manifest is gone on with

@@ -21,6 +21,7 @@ from ..contracts.errors import BudgetError, ModelError, PermanentError, UsageErr
 from ..contracts.probe import example_trials
 from ..contracts.records import AnyRequest, Draw, Generate, Image
 from ..contracts.words import counted
+from ..pictures.names import source_of
 from ..store import Failure, Store
 from .budget import Budget, Caps
 from .ledger import Ledger
@@ -213,7 +214,7 @@ async def _keep_images(stage: Stage, requests: Sequence[AnyRequest], ledger: Led
     """Store the images that requests show."""
     messages = chain.from_iterable(request.messages for request in requests if isinstance(request, Generate))
     parts = chain.from_iterable(message.parts for message in messages)
-    missing = {part.sha256 for part in parts if isinstance(part, Image)}
+    missing = {source_of(part.sha256) for part in parts if isinstance(part, Image)}
     images = stage.images() if missing else ()
     for data, media_type in images:
         if hashlib.sha256(data).hexdigest() in missing:

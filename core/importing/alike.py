@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 KINDS = str.maketrans(dict.fromkeys('‘’‚‛`´′"“”„‟″«»', "'") | dict.fromkeys("‐‑‒–—―−", "-"))
@@ -13,6 +14,8 @@ WHOLE = re.compile(r"([+-]?\d+)\.0+")
 """A whole number, as a table of decimal numbers writes it."""
 UNSEEN = re.compile(r"[\s_\u00ad\u200b-\u200f\u2060\ufeff]+")
 END = ".,;:!?'"
+CLAUSES, SHOWN = 3, 60
+"""Columns of a row that a message describes, and characters of a value in it."""
 AROUND = 24
 """Characters shown on both sides of a difference."""
 
@@ -34,6 +37,19 @@ def differing(said: Any, own: Any) -> str:
         start = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
         one, two = (_around(text, start) for text in (one, two))
     return f"{one!r}, and {two!r} in the data"
+
+
+def shown(cell: Any) -> str:
+    """Return a cell as a message shows it, cut where it is long."""
+    text = repr(cell)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def listed(clauses: Iterable[str]) -> str:
+    """Return the first clauses, and how many more there are: a row may differ in many columns."""
+    every = list(clauses)
+    more = f"; and {len(every) - CLAUSES} more" if len(every) > CLAUSES else ""
+    return "; ".join(every[:CLAUSES]) + more
 
 
 def _around(text: str, at: int) -> str:

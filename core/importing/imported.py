@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -34,15 +33,15 @@ from ..store import Store
 from ..store.bulk import batched
 from ..store.chunks import Chunks
 from ..store.content import Facts, Tried
-from ..store.evidence import trial_digest
 from ..store.store import manifest_columns
 from ..tables.faults import BadRows, RowError, refusal
 from ..tables.faults import left_out as count_rows
 from .alike import differing
 from .answers import FIELDS, PROBABILITY, REQUEST, Answers, FileForm, Row, read_answers
-from .matching import Contradiction, Matcher, columns_of
+from .matching import Contradiction, Matcher, by_column, columns_of, contradicted
 from .parts import Part
 from .presented import lacks_requests, left_out, presented, unrecorded_of, without
+from .sampled import UNMATCHED, Chosen, only_answered, widest
 from .settling import Disagreeing, Duplicates, distinct_draws, ensure_rules, expanded, one_answer, settle
 
 ADAPTER = "imported"
@@ -88,13 +87,25 @@ def import_answers(catalogue: Catalogue, study: Study, store: Store, options: Im
         DataError: a file cannot be read, or a row is for no trial, for several, or no such answer.
     """
     ensure_rules(options.duplicates, options.disagreeing)
-    return _Import(catalogue, study, options).store(store)
+    try:
+        return _Import(catalogue, study, options).store(store)
+    except DataError as error:
+        wider = widest(catalogue, study) if error.code in UNMATCHED else study
+        if wider == study:
+            raise
+        try:
+            # Whoever collected the answers drew a sample of their own.
+            return _Import(catalogue, wider, options, part_of=study).store(store)
+        except DataError:
+            raise error from None
 
 
 class _Import:
     """The import of files into a store."""
 
-    def __init__(self, catalogue: Catalogue, study: Study, options: ImportOptions) -> None:
+    def __init__(
+        self, catalogue: Catalogue, study: Study, options: ImportOptions, part_of: Study | None = None
+    ) -> None:
         instrument = catalogue.instrument(study)
         self._stages, self._all, self._design = instrument.stages(), instrument.every_option, instrument.design
         self._lacks_data = getattr(instrument.options, "data", "") is None
@@ -113,6 +124,10 @@ class _Import:
         self._notes: list[str] = []
         self._earlier: dict[str, pl.DataFrame] = {}
         self._unrecorded: dict[str, None] = {}
+        self._requested = (
+            None if part_of is None else Catalogue(catalogue.registry, catalogue.plugins).instrument(part_of)
+        )
+        """The study as it was stated, where the files hold another part of it; what they do not hold is left out."""
 
     def store(self, store: Store) -> str:
         """Read all of it, and store it in chunks; what was cut off goes on when the same file is imported again."""
@@ -120,8 +135,6 @@ class _Import:
         with blamed(self._owner, f"probe {self._study.probe!r}"):
             parts = [part for stage in self._stages for part in self._stage(stage)]
         identity = identity_digest(self._identity)
-        for part in parts:
-            part.check(identity)
         with Chunks(store, f"answers {identity.hex()}", {identity: encode_identity(self._identity).decode()}) as chunks:
             places: list[int | None] = []
             for part in parts:
@@ -166,7 +179,7 @@ class _Import:
             self._earlier[stage.name] = gather_observations(stage, frames, reasons)
         return parts
 
-    def _choose(self, stage: Stage) -> _Chosen:
+    def _choose(self, stage: Stage) -> Chosen:
         """Match the rows with the trials of a stage."""
         matcher = Matcher(self._answers, stage, lambda: stage.trials(self._earlier))
         rows = self._rows_of(stage)
@@ -183,7 +196,7 @@ class _Import:
         settled = settle(self._answers, matched.groups, rule)
         unlike = matcher.contradictions(settled.rows, expanded(stage.trials(self._earlier), settled.copies))
         if unlike and self._options.disagreeing == "refuse":
-            raise self._hinted(self._contradicted(unlike, len(settled.rows)))
+            raise self._hinted(contradicted(self._answers, unlike, len(settled.rows)))
         keep = self._options.disagreeing == "keep"
         dropped = set() if keep else {one.ordinal for one in unlike}
         rows_by_trial = {ordinal: row for ordinal, row in settled.rows.items() if ordinal not in dropped}
@@ -216,7 +229,13 @@ class _Import:
             "disagreeing": len(unlike),
         }
         stated = {one.ordinal: one.factors for one in unlike} if keep else {}
-        return _Chosen(trials, answered, stated, counts)
+        chosen = Chosen(trials, answered, stated, counts)
+        if self._requested is None:
+            return chosen
+        requested = next(other for other in self._requested.stages() if other.name == stage.name)
+        sample, sentence = only_answered(chosen, requested.trials(self._earlier))
+        self._notes.append(sentence)
+        return sample
 
     def _rows_of(self, stage: Stage) -> list[Row]:
         if len(self._stages) == 1 and "stage" not in self._answers.fields:
@@ -227,22 +246,6 @@ class _Import:
                 raise row.fault(f"stage {name!r}. The study has: {', '.join(known)} (--columns).")
         return [row for row in self._answers.rows if row.cells["stage"] == stage.name]
 
-    def _contradicted(self, found: Sequence[Contradiction], matched: int) -> DataError:
-        """Count the contradicting rows by column, and describe the first."""
-        row, cells = found[0].row, found[0].cells
-        first = "; ".join(f"{name!r} is {differing(said, known)}" for name, (said, known) in cells.items())
-        said, known = ({str(pair[side]).casefold() for pair in cells.values()} for side in (0, 1))
-        swapped = " (the same, in other columns)" if len(cells) > 1 and said == known else ""
-        return DataError(
-            f"{self._answers.path}: {len(found):,} of the {matched:,} matched rows contradict the data of the study: "
-            f"{_by_column(found)}. The first is {row.place}, for trial {found[0].trial!r}: "
-            f"{first}{swapped}. Give the data set that these answers belong to, or correct the rows; or import them "
-            "as the file states them (--disagreeing keep), or leave them out (--disagreeing drop).",
-            code="import.contradiction",
-            rows=len(found),
-            line=row.number,
-        )
-
     def _disagreed(self, found: Sequence[Contradiction]) -> None:
         if not found:
             return
@@ -250,7 +253,7 @@ class _Import:
         column, (said, known) = next(iter(cells.items()))
         example = f"such as {row.place}, where {column!r} is {differing(said, known)}"
         rule = self._options.disagreeing
-        how = f"contradict the data in a column: {_by_column(found)}, {example} (--disagreeing {rule})"
+        how = f"contradict the data in a column: {by_column(found)}, {example} (--disagreeing {rule})"
         if rule == "drop":
             self._left_out(len(found), f"they {how}")
         else:
@@ -328,24 +331,11 @@ class _Import:
         return f"{origin} Not recorded there: {', '.join(words)}." if words else origin
 
 
-class _Chosen(NamedTuple):
-    """What a stage asked and the file answers."""
-
-    trials: Callable[[], Iterator[Trial]]
-    """Yield the trials as the answers were asked."""
-    rows: dict[int, Row]
-    """By the ordinal of a trial."""
-    stated: dict[int, dict[str, Any]]
-    """By ordinal, factors that the row states otherwise."""
-    counts: dict[str, int]
-    """Numbers of rows."""
-
-
 def _digest(rows: Iterable[Tried]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for row in rows:
-        found.update(trial_digest(*row[:5], None))
-    return found.hexdigest()
+        digest.update(row.digest)
+    return digest.hexdigest()
 
 
 def _fields_of(stage: Stage) -> set[str]:
@@ -357,11 +347,6 @@ def _fields_of(stage: Stage) -> set[str]:
 def _renames(stage: Stage) -> bool:
     # Whoever renames nothing need not make a trial before the stages that it follows from.
     return isinstance(stage, MatchedStage) and type(stage).columns is not MatchedStage.columns
-
-
-def _by_column(found: Sequence[Contradiction]) -> str:
-    columns = Counter(name for one in found for name in one.cells)
-    return ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())
 
 
 def identity_of(answers: Answers, options: ImportOptions) -> Identity:

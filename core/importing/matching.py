@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from ..contracts import MatchedStage, Stage, Trial
 from ..contracts.canonical import encode, question_of
 from ..contracts.errors import DataError
 from ..contracts.records import Scalar
-from .alike import differing, folded, likeness
+from .alike import differing, folded, likeness, listed, shown
 from .answers import Answers, Row
 
 TRIAL = "trial"
@@ -148,18 +148,18 @@ class Matcher:
         row = rows[0]
         cell = tuple(map(folded, self._cell(row.cells)))
         alike = [trial for trial in self._trials() if tuple(map(folded, self._cell(_named(trial)))) == cell]
-        first = {name: row.cells.get(name) for name in self._by}
+        first = listed(f"{name!r} is {shown(row.cells.get(name))}" for name in self._by)
         fields: dict[str, object] = {"line": row.number, "rows": len(rows)}
         if alike:
             others = [name for name in self._stage.factors if name not in self._by]
             names = [name for name in others if len({trial.factors.get(name) for trial in alike}) > 1]
-            why = f"{first} matches {len(alike)} trials, such as {alike[0].id!r} and {alike[-1].id!r}"
+            why = f"a row whose {first} matches {len(alike)} trials, such as {alike[0].id!r} and {alike[-1].id!r}"
             mend = f"Map the columns that distinguish them: {', '.join(names) or TRIAL} (--columns); or skip such rows"
         else:
             nearest = self._nearest(row)
             unlike = [name for name in self._by if folded(row.cells.get(name)) != folded(_named(nearest).get(name))]
-            apart = "; ".join(f"{n!r} is {differing(row.cells.get(n), _named(nearest).get(n))}" for n in unlike)
-            why = f"there is no trial with {first}. The nearest is {nearest.id!r}: {apart}"
+            apart = listed(f"{n!r} is {differing(row.cells.get(n), _named(nearest).get(n))}" for n in unlike)
+            why = f"there is no such trial. The nearest is {nearest.id!r}: {apart}"
             mend = "Correct such rows, or skip them"
             fields |= {"nearest": nearest.id, "differs": unlike}
         share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
@@ -237,3 +237,26 @@ def _as_text(cell: Any) -> Any:
 def columns_of(stage: Stage, factors: Mapping[str, Scalar]) -> Mapping[str, str]:
     """Return columns of imported answers that hold a factor under another name: {column: factor}."""
     return stage.columns(factors) if isinstance(stage, MatchedStage) else {}
+
+
+def contradicted(answers: Answers, contradictions: Sequence[Contradiction], matched: int) -> DataError:
+    """Count the contradicting rows by column, and describe the first."""
+    row, cells = contradictions[0].row, contradictions[0].cells
+    first = listed(f"{name!r} is {differing(*pair)}" for name, pair in cells.items())
+    stated, expected = ({str(pair[side]).casefold() for pair in cells.values()} for side in (0, 1))
+    swapped = " (the same, in other columns)" if len(cells) > 1 and stated == expected else ""
+    return DataError(
+        f"{answers.path}: {len(contradictions):,} of the {matched:,} matched rows contradict the data of the study: "
+        f"{by_column(contradictions)}. The first is {row.place}, for trial {contradictions[0].trial!r}: "
+        f"{first}{swapped}. Give the data set that these answers belong to, or correct the rows; or import them "
+        "as the file states them (--disagreeing keep), or leave them out (--disagreeing drop).",
+        code="import.contradiction",
+        rows=len(contradictions),
+        line=row.number,
+    )
+
+
+def by_column(contradictions: Sequence[Contradiction]) -> str:
+    """Return the number of contradictions by column."""
+    columns = Counter(name for contradiction in contradictions for name in contradiction.cells)
+    return ", ".join(f"{name!r} in {count:,}" for name, count in columns.items())

@@ -7,7 +7,7 @@ templates in `cards/`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
@@ -73,7 +73,7 @@ def model_card(scores: Scores) -> str:
         chosen=chosen_words(scores.manifest),
         results=_results(scores),
         missing=list(_missing(scores)),
-        identity_rows=_identity,
+        identity_rows=lambda role, identity: _identity(role, identity, scores.manifest.described.get(role, {})),
         operation=lambda stage: OPERATIONS.get(stage.operation, stage.operation.__name__),
     )
 
@@ -121,10 +121,11 @@ def _template(name: str) -> str:
     return resources.files(__package__).joinpath("cards", name).read_text(encoding="utf-8")
 
 
-def _identity(role: str, identity: Identity) -> list[tuple[str, object]]:
+def _identity(role: str, identity: Identity, described: Mapping[str, str]) -> list[tuple[str, object]]:
     return [
         ("role", role),
         ("model", identity.model),
+        *((f"{name}, as its files state", value) for name, value in described.items()),
         ("adapter", f"{identity.adapter} {identity.version}"),
         ("digest or revision of its files", identity.digest or "not known"),
         *((name, "none" if value is None else value) for name, value in identity.settings.items()),

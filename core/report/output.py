@@ -28,7 +28,7 @@ from .export import encode
 from .integrity import integrity_words
 from .observed import OBSERVATIONS, write_observations
 from .place import folder_within, with_said
-from .provenance import chosen_words, design_words, provenance, when
+from .provenance import chosen_words, described_words, design_words, provenance, when
 
 PARTS = ("examples", "images")
 """Parts that a report can leave out."""
@@ -112,7 +112,11 @@ def build_content(
         charts=scores.charts,
         published=published_beside_measured(scores, beside),
         missing=[table for stage in scores.stages for table in missing_tables(scores, stage)],
-        methods=[*_design(scores), *filter(None, [chosen_words(manifest), *scores.methods])],
+        methods=[
+            *_design(scores),
+            *described_words(manifest),
+            *filter(None, [chosen_words(manifest), *scores.methods]),
+        ],
         limits=study.limits,
         deviations=study.deviations,
         provenance=provenance(scores, store) | ({"endpoints by stage": checks} if checks else {}),

@@ -84,6 +84,14 @@ def design_words(stages: Iterable[Stage], manifest: Manifest) -> list[str]:
     return [_stage_words(stage, manifest) for stage in stages]
 
 
+def described_words(manifest: Manifest) -> list[str]:
+    """Return what the models' own files say of them, a sentence per role."""
+    return [
+        f"The {role} is, as its files state: {', '.join(f'{name} {value}' for name, value in facts.items())}."
+        for role, facts in manifest.described.items()
+    ]
+
+
 def chosen_words(manifest: Manifest) -> str:
     """Return the options of probe and metrics that the study or the run set, as text; empty if there are none."""
     chosen = options_set(manifest)

@@ -202,15 +202,14 @@ def shares_lost(codes: Codes, present: Flags) -> Array:
     facets, units = codes.shape[1], present.shape[1]
     if facets < 3:
         return np.zeros((facets, units))
-    terms = [(1, facet, joined) for facet, joined in enumerate(codes.T)]
-    terms += [(sign, alone, joined) for sign, joined, alone in shared_levels(codes)]
+    terms = [(1, joined, facet) for facet, joined in enumerate(codes.T)] + [*shared_levels(codes)]
     counted, sizes = np.zeros((2, facets, units, present.shape[2]))
     for columns, asked in alike_columns(present.reshape(len(codes), -1)):
         unit, side = np.divmod(columns, present.shape[2])
         rows = np.flatnonzero(asked)
         if len(rows):
             levels = [_dense(column.astype(np.int64)) for column in codes[rows].T]
-            for sign, alone, joined in terms:
+            for sign, joined, alone in terms:
                 factor = sign * (1.0 if alone is None else 1.0 - 1.0 / (int(levels[alone].max()) + 1))
                 labels = _dense(joined[rows].astype(np.int64))
                 for facet, effects in enumerate(levels):

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
 
+from ..pictures.names import MEDIA, source_of
 from .attempts import answers_to, stream_attempts
 from .bulk import LOOKUP, batched, table_of
-from .tables import Exchange, RunTrial
+from .tables import Blob, Exchange, RunTrial
 
 READ = 10_000
 """Rows read at a time."""
 # Quotes inside a JSON string are escaped, so these patterns cannot match within a text.
-_IMAGE = re.compile(r'"(?:sha256|image)":"([0-9a-f]{64})"')
+_IMAGE = re.compile(r'"(?:sha256|image)":"([0-9a-f]{64})(?:-\d+-[0-9a-f]{6})?"')
 _NAMES_IMAGE = ('%"sha256":"%', '%"image":"%')
 
 
@@ -48,8 +49,15 @@ def new_ids(connection: sa.Connection, name: str) -> sa.Table:
 
 
 def images_in(text: str) -> set[str]:
-    """Return the images (sha256, hex) in canonical requests or responses."""
+    """Return the images (sha256 of the original, hex) in canonical requests or responses."""
     return set(_IMAGE.findall(text)) if '"sha256":"' in text or '"image":"' in text else set()
+
+
+def converted_from(connection: sa.Connection, images: set[str]) -> list[str]:
+    """Return the stored pictures (sha256, hex) that some images were converted to."""
+    blob = table_of(Blob)
+    query = sa.select(blob.c.sha256, blob.c.media_type).where(blob.c.media_type.like(f"{MEDIA}%"))
+    return sorted(sha256 for sha256, media in connection.execute(query) if source_of(media[len(MEDIA) :]) in images)
 
 
 def names_image() -> sa.ColumnElement[bool]:
@@ -70,6 +78,6 @@ def stream_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> It
 def _add(connection: sa.Connection, ids: sa.Table, numbers: Iterable[int]) -> None:
     """Add ids that are not there yet."""
     for some in batched(numbers, LOOKUP):
-        known = set(connection.scalars(sa.select(ids.c.id).where(ids.c.id.in_(some))))
-        if new := [{"id": number} for number in dict.fromkeys(some) if number not in known]:
+        present = set(connection.scalars(sa.select(ids.c.id).where(ids.c.id.in_(some))))
+        if new := [{"id": number} for number in dict.fromkeys(some) if number not in present]:
             connection.execute(sa.insert(ids), new)

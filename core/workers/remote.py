@@ -54,6 +54,10 @@ class Remote(ModelAdapter):
         """Return what the model's class says of an image."""
         return self._face.note_on(image)
 
+    def describe(self) -> Mapping[str, str]:
+        """Return what the model's files say of it."""
+        return self._face.describe()
+
     def check(self, request: Request) -> None:
         """Write a request as the model's class does."""
         self._face.check(request)

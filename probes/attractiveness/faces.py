@@ -89,10 +89,12 @@ def draw(face: Face, variant: str, strength: float) -> bytes:
 
 def stimulus(face: Face, variant: str, strength: float) -> Stimulus:
     """Return a drawn face as a stimulus."""
+    sha256 = hashlib.sha256(draw(face, variant, strength)).hexdigest()
     return Stimulus(
         face=face.id,
         variant=variant,
-        sha256=hashlib.sha256(draw(face, variant, strength)).hexdigest(),
+        name=sha256,
+        sha256=sha256,
         media="image/png",
         gender=face.gender,
         age_group=face.age_group,

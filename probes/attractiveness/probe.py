@@ -37,26 +37,27 @@ from ...core.contracts.words import SMALLEST_P, counted
 from ...core.design import Cell, Design, DesignedStage
 from ...core.design.folder import table_at
 from ...core.design.levels import Value
+from ...core.pictures.names import WHITE, background_colour
 from ...core.statistics.estimates import TestingOptions, fewest_together
-from ..shared.images import upright
+from ...core.tables import TableOptions
 from ..shared.sampling import ensure_drawable
 from .asking import LABELS, ORDERS, PROMPT, Articles, prompt_of, read_answer, score_of, share_of_a
 from .design import FACTORS, face_design, image_table
 from .faces import Face, draw, paper_faces, stimulus
 from .scenarios import Scenario, load_scenarios
-from .stimuli import SHOWN, Stimulus, read_stimuli
+from .stimuli import Stimuli, Stimulus, read_stimuli
 from .terms import ATTRACTIVENESS, PERSON, VARIANTS
 
 _decode = msgspec.json.Decoder(Generation).decode
 
 
-class AttractivenessOptions(Options, frozen=True, kw_only=True):
+class AttractivenessOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of `attractiveness`."""
 
     option_effects = {
         "data": "file",
         "scenarios": "file",
-        **harmless("categories question"),
+        **harmless("categories background question"),
     }
     worded: ClassVar[frozenset[str]] = frozenset({"question", "built_in"})
 
@@ -84,10 +85,13 @@ class AttractivenessOptions(Options, frozen=True, kw_only=True):
     """`listed`: `a` before options that are nouns; `always`: before all, as in the paper's one printed question."""
     strength: float = 0.5
     """Strength of the filter on schematic faces, from 0 (only noise) to 1."""
+    background: str = WHITE
+    """Colour behind transparent pixels of your pictures: red, green and blue as six hexadecimal digits."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid sampling options, and a question without an option."""
+        """Refuse invalid sampling options and colours, and a question without an option."""
         ensure_drawable(self)
+        background_colour(self.background)
         if lacking := [slot for slot in ("{a}", "{b}") if slot not in self.question]:
             raise UsageError(f"question lacks {', '.join(lacking)}. Write where they stand.", code="options.value")
 
@@ -153,8 +157,14 @@ class AskedStage(DesignedStage):
     @cached_property
     def stimuli(self) -> list[Stimulus]:
         """Return the chosen images of own data; schematic faces are drawn later."""
-        data = self._options.data
-        return [] if data is None else _first(read_stimuli(data), self._options.per_cell)
+        return [] if self._read is None else _first(self._read.stimuli, self._options.per_cell)
+
+    @cached_property
+    def _read(self) -> Stimuli | None:
+        options = self._options
+        return (
+            None if options.data is None else read_stimuli(options.data, options, background_colour(options.background))
+        )
 
     @cached_property
     def _drawn(self) -> list[Face]:
@@ -179,11 +189,10 @@ class AskedStage(DesignedStage):
             return
         for one in self.stimuli:
             if f"{one.face}/{one.variant}" in asked:
-                data = Path(one.path).read_bytes()
-                yield upright(data) if one.turned else data, one.media
+                yield Path(one.path).read_bytes(), one.media
 
     def notes(self) -> Sequence[str]:
-        """Say what so few faces cannot show, whether the filter was rated, and which images were turned."""
+        """Say what so few faces cannot show, whether the filter was rated, and what was left out or converted."""
         faces, scenarios = len(self._people), len(self.scenarios)
         found = []
         if floor := fewest_together(faces, scenarios, TestingOptions()).get("facts"):
@@ -191,18 +200,14 @@ class AskedStage(DesignedStage):
                 f"With {counted(faces, 'face')} no p of a paired test can be below {floor[SMALLEST_P]:.2g}: after "
                 f"correction for {counted(scenarios, 'scenario')} a change in one of them alone cannot be significant."
             )
-        if self._options.data is None:
+        if self._read is None:
             return found
         if not any(ATTRACTIVENESS in one.ratings for one in self.stimuli):
             found.append(
                 f"The faces have no ratings of attractiveness (`rating_{ATTRACTIVENESS}`): whether the filter makes "
                 "them more attractive to people is not known."
             )
-        if turned := [Path(one.path).name for one in self.stimuli if one.turned]:
-            found.append(
-                f"{counted(len(turned), 'image')} turned upright as the EXIF orientation says, and saved as PNG: "
-                f"{', '.join(turned[:SHOWN])}{', ...' if len(turned) > SHOWN else ''}."
-            )
+        found += self._read.notes
         return found
 
     def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
@@ -225,12 +230,12 @@ class AskedStage(DesignedStage):
         """Return an image; a schematic face is drawn when it is first asked about."""
         if name not in self._images:
             face, _, variant = name.rpartition("/")
-            self._images[name] = Image(stimulus(self._face_of[face], variant, self._options.strength).sha256)
+            self._images[name] = Image(stimulus(self._face_of[face], variant, self._options.strength).name)
         return self._images[name]
 
     @cached_property
     def _images(self) -> dict[str, Image]:
-        return {f"{one.face}/{one.variant}": Image(one.sha256) for one in self.stimuli}
+        return {f"{one.face}/{one.variant}": Image(one.name) for one in self.stimuli}
 
     @cached_property
     def _face_of(self) -> dict[str, Face]:

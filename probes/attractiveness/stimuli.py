@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ...core.contracts.errors import DataError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import Scalar
-from ...core.tables import Row, read_rows
-from ..shared.images import METADATA, inside, probe_image, require_pillow, upright
+from ...core.pictures.checking import CheckedPicture, check_picture, conversion_notes, require_pillow
+from ...core.pictures.names import WHITE
+from ...core.tables import Form, Row, RowError, TableOptions, parse_file
+from ...core.tables.options import PLAIN
+from ..shared.images import METADATA, inside
 from .terms import PERSON, VARIANTS
 
 REQUIRED = ("face_id", "file", "variant", *PERSON)
 RATING = "rating_"
-SHOWN = 5
-"""Number of problems that an error lists; the rest are counted."""
 _RATINGS = re.compile(r"\d+(\.\d+)?(;\d+(\.\d+)?)*")
 
 
@@ -29,10 +29,11 @@ class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
 
     face: str
     variant: str
-    sha256: str
-    media: str
-    turned: bool = False
-    """Whether the picture is shown as its EXIF orientation says, not as its bytes are stored."""
+    name: str = ""
+    """In requests: the sha256, or how it is converted for models."""
+    sha256: str = ""
+    """Of the file."""
+    media: str = ""
     path: str = ""
     """Path of the image; empty for a schematic face, which is drawn."""
     gender: str | None = None
@@ -50,62 +51,83 @@ class Stimulus(msgspec.Struct, frozen=True, kw_only=True):
 class _Checked(msgspec.Struct, frozen=True):
     row: Row
     stimulus: Stimulus
-    size: tuple[int, int]
+    picture: CheckedPicture | None
+    """None: it cannot be shown, as `fault` says."""
+    fault: RowError | None = None
 
 
-def read_stimuli(path: str) -> list[Stimulus]:
+class Stimuli(msgspec.Struct, frozen=True):
+    """The pictures of a folder that can be shown."""
+
+    stimuli: list[Stimulus]
+    """Original and filtered picture of each face, one after the other, in the order of the file."""
+    notes: tuple[str, ...]
+    """What a reader needs to know of the file and its pictures, in sentences."""
+
+
+def read_stimuli(path: str, options: TableOptions = PLAIN, background: str = WHITE) -> Stimuli:
     """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
 
     Columns: `face_id`, `file`, `variant` (`original`, `filtered`, or others), `gender`, `age_group`, `race`, `source`,
     and any `rating_NAME`. A face with an empty `gender`, `age_group` or `race` is left out of the
     comparisons by that column.
 
-    Returns:
-        The images of each face, one after the other, the one without a change first: `original`, or the first variant.
+    Args:
+        path: The folder or the file.
+        options: How the file is to be understood; with `skip`, a face without two usable pictures is left out.
+        background: Colour behind transparent pixels: red, green and blue as six hexadecimal digits.
 
     Raises:
-        DataError: a face does not have one image per variant (of three or more variants: one without a change, and
-            at least one other), an image is missing, unreadable or a duplicate, or the
-            two rows of a face differ in size or in other columns. The error lists all problems.
+        DataError: a face does not have one picture per variant (of three or more variants: one without a change, and at
+            least one other), a picture is missing, unreadable, blank or a duplicate,
+            or the two rows of a face differ in size or in other columns. The error lists all problems.
         MissingExtraError: Pillow is not installed.
     """
     require_pillow("reading images")
     table = Path(path) / METADATA if Path(path).is_dir() else Path(path)
-    rows = read_rows(str(table), REQUIRED)
-    problems: list[str] = []
-    checked = [found for row in rows if (found := _read(row, table.parent, problems)) is not None]
-    # A face with an unreadable image is not reported as unpaired too.
-    problems += [*_duplicates(checked), *_unpaired(rows), *_unlike(checked)]
-    if problems:
-        more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        raise DataError("; ".join(problems[:SHOWN]) + more + ".", code="data.images")
-    place = {variant: number for number, variant in enumerate(_variants(rows))}
-    order = {face: number for number, face in enumerate(dict.fromkeys(found.stimulus.face for found in checked))}
-    return sorted((found.stimulus for found in checked), key=lambda s: (order[s.face], place[s.variant]))
+    parsed = parse_file(str(table), Form(REQUIRED), lambda row: _read(row, table.parent, background), options)
+    faults = _faults(parsed.values)
+    left = parsed.without([faults[line] for line in sorted(faults)], options)
+    checked = [entry for entry in parsed.values if entry.row.line not in faults]
+    place = {variant: number for number, variant in enumerate(_variants(entry.row for entry in parsed.values))}
+    order = {face: number for number, face in enumerate(dict.fromkeys(entry.stimulus.face for entry in checked))}
+    stimuli = sorted((entry.stimulus for entry in checked), key=lambda s: (order[s.face], place[s.variant]))
+    pictures = (entry.picture for entry in checked if entry.picture is not None)
+    return Stimuli(stimuli, (*left.notes(), *conversion_notes(pictures, background)))
 
 
-def _read(row: Row, folder: Path, problems: list[str]) -> _Checked | None:
+def _read(row: Row, folder: Path, background: str) -> _Checked:
+    """Return a row with its picture; whether that can be shown is told beside the other rows of the face."""
     file = folder / row.filled("file").strip()
     face, variant = row.filled("face_id").strip(), _variant(row)
+    cells: dict[str, Any] = {name: row.optional(name) for name in PERSON}
+    stimulus = Stimulus(face=face, variant=variant, path=str(file), ratings=_ratings(row), **cells)
     try:
-        stored = file_bytes(inside(folder, row.filled("file")))
-        data = upright(stored)
-        media, size = probe_image(data)
+        picture = check_picture(file_bytes(inside(folder, row.filled("file"))), background)
     except (OSError, ValueError) as error:
-        problems.append(f"{row.path}, line {row.line}: {str(file)!r} cannot be read as an image ({_why(error)})")
-        return None
-    cells: dict[str, str | None] = {name: row.optional(name) for name in PERSON}
-    stimulus = Stimulus(
-        face=face,
-        variant=variant,
-        sha256=hashlib.sha256(data).hexdigest(),
-        media=media,
-        path=str(file),
-        turned=data != stored,
-        ratings=_ratings(row),
-        **cells,
-    )
-    return _Checked(row, stimulus, size)
+        problem = f"{str(file)!r} cannot be read as an image ({_why(error)})."
+        return _Checked(row, stimulus, None, row.fault(problem, "data.images", "an image that cannot be read"))
+    if picture.blank:
+        problem = f"{str(file)!r} is blank: it has only one colour. Remove the face."
+        return _Checked(row, stimulus, None, row.fault(problem, "data.images", "a blank image"))
+    stimulus = msgspec.structs.replace(stimulus, name=picture.name, sha256=picture.sha256, media=picture.media)
+    return _Checked(row, stimulus, picture)
+
+
+def _faults(checked: Sequence[_Checked]) -> dict[int, RowError]:
+    """Return the first fault of each row, by line: of its picture, or seen only beside the other rows."""
+    faults = {entry.row.line: entry.fault for entry in checked if entry.fault is not None}
+    # A face with an unreadable image is not reported as unpaired too.
+    for fault in (*_duplicates(checked), *_unpaired(checked), *_unlike(checked)):
+        faults.setdefault(int(str(fault.fields["line"])), fault)
+    spoiled = {entry.stimulus.face: entry.row.line for entry in reversed(checked) if entry.row.line in faults}
+    for entry in checked:
+        if entry.row.line not in faults and entry.stimulus.face in spoiled:
+            problem = (
+                f"the other image of face {entry.stimulus.face!r} cannot be used (line {spoiled[entry.stimulus.face]})."
+            )
+            faults[entry.row.line] = entry.row.fault(problem, "data.images", "the other image of a face of these")
+    return faults
 
 
 def _variant(row: Row) -> str:
@@ -138,36 +160,44 @@ def _ratings(row: Row) -> dict[str, str]:
     return found
 
 
-def _duplicates(checked: Sequence[_Checked]) -> Iterable[str]:
+def _duplicates(checked: Sequence[_Checked]) -> Iterable[RowError]:
     first: dict[str, Row] = {}
-    for found in checked:
-        row = first.setdefault(found.stimulus.sha256, found.row)
-        if row is not found.row:
+    for entry in checked:
+        row = first.setdefault(entry.stimulus.sha256 or entry.stimulus.path, entry.row)
+        if row is not entry.row:
             same = f"{row.cells['file']!r} (line {row.line})"
-            yield f"{found.row.path}, line {found.row.line}: {found.row.cells['file']!r} has the bytes of {same}"
+            problem = f"{entry.row.cells['file']!r} has the bytes of {same}."
+            yield entry.row.fault(problem, "data.images", "the bytes of another image")
 
 
-def _unpaired(rows: Sequence[Row]) -> Iterable[str]:
-    counts = Counter((row.cells["face_id"].strip(), _variant(row)) for row in rows)
-    reference, *changed = variants = _variants(rows)
-    for face in dict.fromkeys(face for face, _ in counts):
+def _unpaired(checked: Sequence[_Checked]) -> Iterable[RowError]:
+    counts = Counter((entry.stimulus.face, entry.stimulus.variant) for entry in checked)
+    reference, *changed = variants = _variants(entry.row for entry in checked)
+    reason = "a face without one image of each variant"
+    for entry in checked:
+        face = entry.stimulus.face
         for variant in variants:
             number = counts[face, variant]
             # Of several changes a face may lack some.
             if number != 1 and (number or len(changed) < 2 or variant == reference):
-                yield f"face {face!r} has {number} images of variant {variant!r}; it needs one"
+                problem = f"face {face!r} has {number} images of variant {variant!r}; it needs one."
+                yield entry.row.fault(problem, "data.images", reason)
         if not any(counts[face, variant] for variant in changed):
-            yield f"face {face!r} has no image besides {reference!r}; it needs one with a change"
+            problem = f"face {face!r} has no image besides {reference!r}; it needs one with a change."
+            yield entry.row.fault(problem, "data.images", reason)
 
 
-def _unlike(checked: Sequence[_Checked]) -> Iterable[str]:
+def _unlike(checked: Sequence[_Checked]) -> Iterable[RowError]:
     first: dict[str, _Checked] = {}
-    for found in checked:
-        other = first.setdefault(found.stimulus.face, found)
-        if other.size != found.size:
-            (a, b), (c, d) = other.size, found.size
-            yield f"face {found.stimulus.face!r}: the sizes of its images differ, {a} x {b} and {c} x {d}"
+    for entry in checked:
+        other = first.setdefault(entry.stimulus.face, entry)
+        reason = "a face whose two rows differ"
+        if entry.picture is not None and other.picture is not None and other.picture.size != entry.picture.size:
+            (a, b), (c, d) = other.picture.size, entry.picture.size
+            problem = f"face {entry.stimulus.face!r}: the sizes of its images differ, {a} x {b} and {c} x {d}."
+            yield entry.row.fault(problem, "data.images", reason)
         for name in PERSON:
-            one, two = getattr(other.stimulus, name), getattr(found.stimulus, name)
-            if one != two:
-                yield f"face {found.stimulus.face!r}: {name} is {one!r} in one row and {two!r} in the other"
+            before, value = getattr(other.stimulus, name), getattr(entry.stimulus, name)
+            if before != value:
+                problem = f"face {entry.stimulus.face!r}: {name} is {before!r} in one row and {value!r} in the other."
+                yield entry.row.fault(problem, "data.images", reason)

@@ -31,9 +31,10 @@ from ...core.design.folder import parts_of
 from ...core.reading.clauses import Mark, decide
 from ...core.reading.results import Value
 from ...core.reading.unwrap import unwrap
+from ...core.tables import TableOptions
 from ..shared.sampling import ensure_drawable
 from .terms import CONDITIONS, CONTROL, GROUPS, PRIOR, SWAPPED
-from .tuples_file import ANNOTATORS, read_tuples, shortage
+from .tuples_file import ANNOTATORS, Tuple, parse_tuples, shortage
 from .tuples_tests import FACTORS, build, test_design
 
 PROMPT = """Solve or generate analogies in the format A:B::C:D. where the relationship between A and B is the same as \
@@ -52,7 +53,7 @@ NEEDS = "A test needs a negative tuple of a disadvantaged group, its opposite, a
 COMPLETE = "`prejudge tuples complete FILE` drafts missing columns for you to check."
 
 
-class BIStereoTuplesOptions(Options, frozen=True, kw_only=True):
+class BIStereoTuplesOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-tuples`."""
 
     option_effects = {"data": "file", **harmless("question nobody subjects")}
@@ -109,26 +110,29 @@ class AnalogyStage(DesignedStage):
     conditions: ClassVar[tuple[str, ...]] = CONDITIONS
 
     @cached_property
+    def _read(self) -> tuple[list[Tuple], str]:
+        return parse_tuples(self._options.data, self._options)
+
+    @cached_property
     def design(self) -> Design:
         """Return the design. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
-        tests = build(read_tuples(chosen.data), chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
+        tests = build(self._read[0], chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
         asked = tests if chosen.mirrored else tests.where({"validated": [True]})
         return test_design(asked, self.conditions, parts_of(chosen.data))
 
     def shortage(self) -> str:
         """Return which columns or tuples are missing."""
         chosen = self._options
-        short = " ".join(shortage(read_tuples(chosen.data), chosen.annotators, chosen.unscored))
+        short = " ".join(shortage(self._read[0], chosen.annotators, chosen.unscored))
         return f"{NEEDS} {short} {COMPLETE}"
 
     def notes(self) -> Sequence[str]:
-        """Return how many values of a file nobody confirmed."""
-        tuples = [] if self._options.data is None else read_tuples(self._options.data)
+        """Return which rows of a file were left out, and how many values nobody confirmed."""
+        tuples, missing = self._read if self._options.data is not None else ([], "")
         drafted = sum(bool(one.drafted) for one in tuples)
-        return [f"{drafted} of {len(tuples)} tuples have values that nobody confirmed (column `drafted`)."] * (
-            drafted > 0
-        )
+        unconfirmed = f"{drafted} of {len(tuples)} tuples have values that nobody confirmed (column `drafted`)."
+        return list(filter(None, [missing, unconfirmed if drafted else ""]))
 
     def prompt(self, cell: Cell) -> str:
         """Return the prompt of a test under its condition."""

@@ -15,7 +15,9 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parts_of, read_folder
-from ...core.tables import Row
+from ...core.tables import Row, RowError, TableOptions
+from ...core.tables.faults import left_out, refusal
+from ...core.tables.options import PLAIN
 
 NEEDED = ("descriptor", "term", "attribute")
 """Columns that every file must have; without the others a file makes no test."""
@@ -90,25 +92,33 @@ def gender_of(term: str) -> str:
 
 
 def read_tuples(path: str | None) -> list[Tuple]:
-    """Read tuples from a CSV file, or the shipped ones. A row that repeats another one counts once.
+    """Read tuples from a file, or the shipped ones; see `parse_tuples`."""
+    return parse_tuples(path)[0]
+
+
+def parse_tuples(path: str | None, options: TableOptions = PLAIN) -> tuple[list[Tuple], str]:
+    """Read tuples from a file, or the shipped ones. A row that repeats another one counts once.
+
+    Returns:
+        The tuples, and which rows were left out, as a sentence; empty if none was.
 
     Raises:
-        DataError: the file or one of its rows cannot be used, or two rows of one tuple differ.
+        DataError: the file cannot be used, or rows of it, or two rows of one tuple differ; all such rows together.
     """
     if path is not None:
-        return _distinct(tidy_rows(path), parts_of(path))
+        return _distinct(path, tidy_rows(path, options), options)
     shipped = resources.files(__package__) / "data" / "tuples" / "tuples.csv"
     with resources.as_file(shipped) as file:
-        return _distinct(tidy_rows(str(file)))
+        return _distinct(str(file), tidy_rows(str(file)), PLAIN)
 
 
-def tidy_rows(path: str) -> list[Row]:
+def tidy_rows(path: str, options: TableOptions = PLAIN) -> list[Row]:
     """Return the rows of a file with this module's names of columns, without spaces around cells or rows of blanks.
 
     Raises:
         DataError: the file cannot be used: see `read_table`.
     """
-    table = read_folder(path)
+    table = read_folder(path, options)
     names = {column: _named(column) for column in table.columns}
     if twice := sorted(name for name in {*names.values()} if [*names.values()].count(name) > 1):
         raise DataError(f"{path}: two columns are {twice[0]!r}. Rename or remove one.", code="data.column-twice")
@@ -140,16 +150,22 @@ def _named(column: str) -> str:
     return OTHER_NAMES.get(plain, plain)
 
 
-def _distinct(rows: list[Row], own: Sequence[AnyFactor] = ()) -> list[Tuple]:
-    found: dict[tuple[str, ...], Tuple] = {}
+def _distinct(path: str, rows: list[Row], options: TableOptions) -> tuple[list[Tuple], str]:
+    tuples: dict[tuple[str, ...], Tuple] = {}
+    faults: list[RowError] = []
+    parts = parts_of(path)
     for row in rows:
-        read = _tuple(row, own)
-        name = (read.dimension, read.descriptor, read.term, read.attribute)
-        if found.setdefault(name, read) != read:
-            raise row.fault(
-                f"({', '.join(name[1:])}) is here again with other values. Keep one of the rows.", "data.contradiction"
-            )
-    return list(found.values())
+        try:
+            read = _tuple(row, parts)
+            name = (read.dimension, read.descriptor, read.term, read.attribute)
+            if tuples.setdefault(name, read) != read:
+                problem = f"({', '.join(name[1:])}) is here again with other values. Keep one of the rows."
+                raise row.fault(problem, "data.contradiction", "a tuple that is here again with other values")
+        except RowError as fault:
+            faults.append(fault)
+    if faults and (options.bad_rows == "refuse" or not tuples):
+        raise refusal(path, len(rows), faults, skippable=options is not PLAIN and bool(tuples))
+    return list(tuples.values()), left_out(path, len(rows), faults).sentence()
 
 
 def _tuple(row: Row, own: Sequence[AnyFactor]) -> Tuple:

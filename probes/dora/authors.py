@@ -52,9 +52,16 @@ def asked_about(modality: Modality, settings: Sequence[str], options: DoraOption
         UnknownNameError: there is no such dimension.
     """
     if options.data is None or not Path(options.data).is_dir() or read_about(options.data) is not None:
-        return chosen(entries_of(read_list(options.data), modality, settings, options), options)
+        return chosen(entries_of(read_list(options.data, options).values, modality, settings, options), options)
     lists = Published(options.data)
     return chosen(lists.t2t(settings) if modality == "t2t" else lists.t2i(settings, options), options)
+
+
+def list_notes(options: DoraOptions) -> tuple[str, ...]:
+    """Return what a reader needs to know of a file of descriptors, in sentences; raises `DataError`."""
+    if options.data is None or Path(options.data).is_dir():
+        return ()
+    return read_list(options.data, options).notes()
 
 
 class Published:

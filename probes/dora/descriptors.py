@@ -11,7 +11,7 @@ import msgspec
 
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.design.folder import parse_data
-from ...core.tables import Form, Row
+from ...core.tables import Form, Parsed, Row, TableOptions
 from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")
@@ -63,7 +63,7 @@ def article_of(letter: str) -> str:
     return "an" if letter in tuple("aeiou") else "a"
 
 
-def read_list(path: str | None) -> list[Listed]:
+def read_list(path: str | None, options: TableOptions | None = None) -> Parsed[Listed]:
     """Return the descriptors of a file or folder with the columns dimension, singular and plural; None: the project's.
 
     Raises:
@@ -80,7 +80,7 @@ def read_list(path: str | None) -> list[Listed]:
             raise row.fault(problem, "data.duplicate", "a descriptor that its dimension has")
         return Listed(dimension, singular, plural)
 
-    return parse_data(path or shipped, Form(REQUIRED), listed_of).values
+    return parse_data(path or shipped, Form(REQUIRED), listed_of, options)
 
 
 def stem_of(setting: str, listed: Listed) -> str:

@@ -107,9 +107,18 @@ class FolderStage(ImpressionStage, LargeStage):
     """Every question about every image of a folder."""
 
     @cached_property
-    def pictures(self) -> list[Picture]:
-        """Return the images. They are read only here, so answers can be scored again without them."""
+    def _read(self) -> tuple[list[Picture], tuple[str, ...]]:
+        # They are read only here, so answers can be scored again without them.
         return read_pictures(str(self._options.images), self._options)
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """Return the images."""
+        return self._read[0]
+
+    def notes(self) -> Sequence[str]:
+        """Say which images were left out or converted."""
+        return self._read[1]
 
     def _pictures(self, earlier: Mapping[str, pl.DataFrame]) -> Iterable[tuple[str, Picture]]:
         return (("", picture) for picture in self.pictures)

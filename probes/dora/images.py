@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, cast
@@ -18,29 +17,27 @@ from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import AnyResponse, Draw, Drawing, Request, Scalar
 from ...core.design import Cell, Design, DesignedStage
-from ...core.tables import Row, read_rows
-from ..shared.images import METADATA, inside, probe_image, require_pillow
-from .authors import asked_about
+from ...core.pictures.checking import CheckedPicture, check_picture, conversion_notes, require_pillow
+from ...core.pictures.names import WHITE, background_colour
+from ...core.tables import Form, Row, parse_file, read_rows
+from ..shared.images import METADATA, inside
+from .authors import asked_about, list_notes
 from .descriptors import T2I_SETTINGS, Entry, chosen
 from .design import drawings_design
 from .options import DoraOptions
 from .wordings import DRAWINGS
 
+FOLDER = Form(("file", "descriptor", "dimension"), ("form",))
 BLANK, REPEATED = "a blank image", "an image drawn before"
 CELL = ("dimension", "descriptor", "form")
-SAME = 8
-"""Range of levels (of 255) in a blank image: a lossy format changes a single colour slightly."""
-BITS = 4
-"""Maximum bytes per pixel of a blank image, besides `HEADER` bytes: larger files need not be decoded."""
-HEADER = 200
-_LOOKED: dict[str, bool] = {}
-"""Whether an image is blank, by its sha256. Cached, because a run is read after each stage and for its report."""
+_LOOKED: dict[tuple[str, str], CheckedPicture | None] = {}
+"""Drawings by sha256 and background. Cached, because a run is read after each stage and for its report."""
 
 
 class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
     """Parameters of the studies that draw."""
 
-    option_effects = harmless("numbers")
+    option_effects = harmless("numbers background")
 
     numbers: tuple[str, ...] = T2I_SETTINGS
     """Settings of the drawings: `singular`, `plural`."""
@@ -52,10 +49,13 @@ class DrawingOptions(DoraOptions, frozen=True, kw_only=True):
     """Guidance scale; None: the model's default."""
     seed: int = 0
     """Seed of the drawings."""
+    background: str = WHITE
+    """Colour behind transparent pixels of pictures: red, green and blue as six hexadecimal digits."""
 
     def __post_init__(self) -> None:
-        """Refuse an invalid size or number of steps."""
+        """Refuse an invalid size, number of steps or colour."""
         super().__post_init__()
+        background_colour(self.background)
         if self.size < 1:
             raise UsageError(f"size is {self.size}. Give width and height in pixels.", code="options.value")
         if self.steps is not None and self.steps < 1:
@@ -78,6 +78,10 @@ class DrawingStage(DesignedStage):
     def entries(self) -> list[Entry]:
         """Return the prompts. Files are read only here, so answers can be scored again without them."""
         return asked_about("t2i", self._options.numbers, self._options)
+
+    def notes(self) -> Sequence[str]:
+        """Say which rows of a file were left out."""
+        return list_notes(self._options)
 
     @cached_property
     def design(self) -> Design:
@@ -104,9 +108,14 @@ class DrawingStage(DesignedStage):
         return {"image": response.image}
 
     def review(self, observations: pl.DataFrame, blobs: Callable[[str], bytes] | None) -> pl.DataFrame:
-        """Mark blank images, and all but the first of images with the same bytes, as missing."""
+        """Mark blank images, and all but the first of images with the same bytes, as missing.
+
+        A drawing that is converted for models gets the name of its conversion.
+        """
         names = observations.filter(pl.col("status") == "ok")["image"].unique(maintain_order=True)
-        blank = [name for name in names if blobs is not None and _known_blank(name, blobs)]
+        seen = {name: _shown(name, blobs, background_colour(self._options.background)) for name in names}
+        blank = [name for name, picture in seen.items() if picture is not None and picture.blank]
+        renamed = {name: one.name for name, one in seen.items() if one is not None and one.name != name}
         again = ~pl.col("image").is_first_distinct()
         why = pl.when(pl.col("image").is_in(blank)).then(pl.lit(BLANK)).when(again).then(pl.lit(REPEATED))
         marked = observations.with_columns(_why=pl.when(pl.col("status") == "ok").then(why))
@@ -114,7 +123,7 @@ class DrawingStage(DesignedStage):
         return marked.with_columns(
             status=pl.when(missing).then(pl.lit("unreadable")).otherwise(pl.col("status")),
             reason=pl.coalesce("_why", "reason"),
-            image=pl.when(~missing).then(pl.col("image")),
+            image=pl.when(~missing).then(pl.col("image").replace(renamed)),
         ).drop("_why")
 
 
@@ -140,29 +149,40 @@ def drawn(observations: pl.DataFrame) -> Iterator[tuple[str, Picture]]:
             yield row["setting"], Picture(**told, wording=row.get("wording"), sha256=row["image"])
 
 
-def read_pictures(folder: str, options: DoraOptions) -> list[Picture]:
+def read_pictures(folder: str, options: DrawingOptions) -> tuple[list[Picture], tuple[str, ...]]:
     """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
 
     Columns: `file`, `descriptor`, `dimension`, and `form`, if the image was made with other words than the descriptor.
 
+    Returns:
+        The pictures, and what a reader needs to know of them, in sentences.
+
     Raises:
-        DataError: an image is missing, unreadable, blank, or a duplicate.
+        DataError: an image is missing, unreadable, blank, or a duplicate; with `skip` such rows are left out.
         MissingExtraError: Pillow is not installed.
     """
     require_pillow("reading images")
     seen: dict[str, Row] = {}
-    place, rows = _metadata(folder)
-    return _numbered([_with_image(_picture(row), row, place, seen) for row in rows], options)
+    background = background_colour(options.background)
+    place = _table_of(folder)
+    checked: list[CheckedPicture] = []
+
+    def read(row: Row) -> Picture:
+        picture, shown = _with_image(_picture(row), row, background, seen)
+        checked.append(shown)
+        return picture
+
+    parsed = parse_file(str(place), FOLDER, read, options)
+    return _numbered(parsed.values, options), (*parsed.notes(), *conversion_notes(checked, background))
 
 
 def list_pictures(folder: str, options: DoraOptions) -> list[Picture]:
     """Return the images of a folder by its `metadata.csv` alone; raises `DataError` if that cannot be used."""
-    return _numbered([_picture(row) for row in _metadata(folder)[1]], options)
+    return _numbered([_picture(row) for row in read_rows(str(_table_of(folder)), FOLDER.required)], options)
 
 
-def _metadata(folder: str) -> tuple[Path, Iterator[Row]]:
-    table = Path(folder) / METADATA if Path(folder).is_dir() else Path(folder)
-    return table.parent, iter(read_rows(str(table), ("file", "descriptor", "dimension")))
+def _table_of(folder: str) -> Path:
+    return Path(folder) / METADATA if Path(folder).is_dir() else Path(folder)
 
 
 def _numbered(pictures: list[Picture], options: DoraOptions) -> list[Picture]:
@@ -186,23 +206,22 @@ def _picture(row: Row) -> Picture:
     )
 
 
-def _with_image(picture: Picture, row: Row, folder: Path, seen: dict[str, Row]) -> Picture:
+def _with_image(picture: Picture, row: Row, background: str, seen: dict[str, Row]) -> tuple[Picture, CheckedPicture]:
+    folder = Path(row.path).parent
     file = folder / row.filled("file").strip()
     try:
-        data = file_bytes(inside(folder, row.filled("file")))
-        media, _ = probe_image(data)
+        shown = check_picture(file_bytes(inside(folder, row.filled("file"))), background)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise row.fault(f"{str(file)!r} cannot be read as an image ({why}).", "data.images") from None
-    if is_blank(data):
-        raise row.fault(f"{str(file)!r} is blank: it has only one colour. Remove the row.", "data.images")
-    name = hashlib.sha256(data).hexdigest()
-    if (first := seen.setdefault(name, row)) is not row:
-        raise row.fault(
-            f"{str(file)!r} has the bytes of {first.cells['file']!r} (line {first.line}). Remove a row.",
-            "data.duplicate",
-        )
-    return msgspec.structs.replace(picture, sha256=name, path=str(file), media=media)
+        problem = f"{str(file)!r} cannot be read as an image ({why})."
+        raise row.fault(problem, "data.images", "an image that cannot be read") from None
+    if shown.blank:
+        problem = f"{str(file)!r} is blank: it has only one colour. Remove the row."
+        raise row.fault(problem, "data.images", "a blank image")
+    if (first := seen.setdefault(shown.sha256, row)) is not row:
+        problem = f"{str(file)!r} has the bytes of {first.cells['file']!r} (line {first.line}). Remove a row."
+        raise row.fault(problem, "data.duplicate", "the bytes of another image")
+    return msgspec.structs.replace(picture, sha256=shown.name, path=str(file), media=shown.media), shown
 
 
 def _selected(pictures: list[Picture], options: DoraOptions) -> list[Picture]:
@@ -214,36 +233,20 @@ def _selected(pictures: list[Picture], options: DoraOptions) -> list[Picture]:
     return [one for one in pictures if (one.dimension, one.descriptor) in kept]
 
 
-def is_blank(data: bytes) -> bool:
-    """Return whether an image has only one colour, up to the changes of a lossy format.
-
-    Raises:
-        ValueError: the bytes are not a complete image.
-    """
-    from PIL import Image
-
-    # For malformed files, decoders raise many kinds of exceptions.
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            if 8 * (len(data) - HEADER) > BITS * image.width * image.height:
-                return False
-            ranges = [band.getextrema() for band in image.convert("RGB").split()]
-    except Exception as error:
-        raise ValueError(str(error).partition("<_io")[0].strip() or type(error).__name__) from error
-    return all(high - low <= SAME for low, high in cast("list[tuple[int, int]]", ranges))
-
-
-def _known_blank(name: str, blobs: Callable[[str], bytes]) -> bool:
+def _shown(name: str, blobs: Callable[[str], bytes] | None, background: str) -> CheckedPicture | None:
+    """Return what is known of a drawing; None if its bytes are missing or no image."""
+    if blobs is None:
+        return None
     require_pillow("looking for blank images")
-    if name not in _LOOKED:
+    if (name, background) not in _LOOKED:
         try:
             data = blobs(name)
         except DataError:
             # The bytes are missing, as in a bundle without images, so nothing is cached.
-            return False
+            return None
         try:
-            _LOOKED[name] = is_blank(data)
+            _LOOKED[name, background] = check_picture(data, background)
         except ValueError:
             # The model that is asked about an undecodable image reports the error.
-            _LOOKED[name] = False
-    return _LOOKED[name]
+            _LOOKED[name, background] = None
+    return _LOOKED[name, background]

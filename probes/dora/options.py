@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...core.contracts import Options, harmless
+from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import Sampling
+from ...core.tables import TableOptions
 from ..shared.sampling import ensure_drawable
 from .salience import Method
 
@@ -15,7 +16,7 @@ Classified = Literal["word", "pair"]
 Modality = Literal["t2t", "t2i", "i2t"]
 
 
-class DoraOptions(Options, frozen=True, kw_only=True):
+class DoraOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of every `dora-*` study."""
 
     option_effects = {

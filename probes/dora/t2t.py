@@ -20,7 +20,7 @@ from ...core.reading.results import Unread
 from ...core.reading.words import Blank, read_word
 from .assessment import assess
 from .associations import Associations
-from .authors import asked_about
+from .authors import asked_about, list_notes
 from .descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
 from .design import completions_design
 from .options import DoraOptions
@@ -75,6 +75,10 @@ class CompletionStage(DesignedStage):
     def entries(self) -> list[Entry]:
         """Return the descriptors. Files are read only here, so answers can be scored again without them."""
         return _entries(self._options)
+
+    def notes(self) -> Sequence[str]:
+        """Say which rows of a file were left out."""
+        return list_notes(self._options)
 
     @cached_property
     def _sampling(self) -> Sampling:

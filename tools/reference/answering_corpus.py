@@ -225,7 +225,7 @@ def _joined() -> frozenset[tuple[str, str]]:
 def _people() -> list[tuple[descriptors.Entry, int]]:
     """Return the people of high and low status in every setting, and their sign."""
     signs = dict.fromkeys(HIGH, 1) | dict.fromkeys(LOW, -1)
-    listed = [one for one in descriptors.read_list(None) if one.singular in signs]
+    listed = [one for one in descriptors.read_list(None).values if one.singular in signs]
     chosen = [setting for setting in descriptors.T2T_SETTINGS if setting != "verb"]
     entries = descriptors.entries_of(listed, "t2t", chosen, t2t.DoraT2TOptions())
     return [(entry, signs[entry.descriptor]) for entry in entries]

@@ -87,7 +87,7 @@ class Prompt(NamedTuple):
 def prompts() -> list[Prompt]:
     """Return every descriptor of `dora-t2i` in each wording, in singular and plural."""
     found = []
-    for one in read_list(None):
+    for one in read_list(None).values:
         status = (one.singular in HIGH) - (one.singular in LOW)
         skin = (one.singular in LIGHT_SKIN) - (one.singular in DARK_SKIN)
         for form in (f"a/an {one.singular}", with_article(one.singular), one.plural):

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ....core.contracts.errors import ModelError
 from ....core.contracts.records import Prompt
-from ...shared.images import Blobs, decode_image, fetch_image
+from ...shared.images import Blobs, open_image
 from .prompt import Encoded, images_of
 
 H = TypeVar("H")
@@ -82,18 +82,3 @@ def _by_stem(works: Sequence[Work[H]]) -> list[list[Work[H]]]:
     for work in works:
         stems.setdefault(work.asked.prompt.ids[: work.asked.prompt.stem], []).append(work)
     return list(stems.values())
-
-
-def open_image(sha256: str, blobs: Blobs | None) -> Any:
-    """Return an image in RGB, upright as its EXIF data say, at its own size; of an animation the first frame.
-
-    Raises:
-        PermanentError: there are no bytes of that name, they are no image, or they unpack to too many pixels.
-    """
-    return decode_image(sha256, fetch_image(sha256, blobs), _upright)
-
-
-def _upright(image: Any) -> Any:
-    from PIL import ImageOps
-
-    return ImageOps.exif_transpose(image).convert("RGB")

@@ -23,6 +23,7 @@ FINDINGS = {
     '--reasoning-parser), or let the model think (thinking = "on" in its entry)',
     "marks": "answers hold special tokens that the server should have removed; check its chat template and its "
     "reasoning parser (vLLM, SGLang: --reasoning-parser), and that it skips special tokens (skip_special_tokens)",
+    "finish-reason": "answers ended for a reason that is not known; they are read like others",
     "context": "prompts longer than the model's context were answered all the same",
     "truncated": "prompts of different length are counted with one number of tokens: they may be cut off",
     "model-changed": "replies name several models",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 
 import msgspec
@@ -30,6 +30,11 @@ LENGTHS, LOOSER = 512, 1.5
 """Lengths of prompts that are kept, the longest; and how many times as many characters a token the longest must have as
 all others, if a server cut them off to less than it would have read whole, as Ollama does to half of its context."""
 SHOWN, SHOWN_MARKS = 60, 3
+ENDINGS = frozenset(
+    "stop length eos end end_turn max_tokens stop_sequence refusal completed max_output_tokens eos_token tool_calls "
+    "function_call tool_use model_context_window_exceeded".split()
+) | {""}
+"""Finish reasons that are known, in lower case: OpenAI's, Anthropic's, Gemini's, Bedrock's, and those of servers."""
 """Characters of an answer, and marks, that a finding shows."""
 PROMPTS, WORDS = 20, 10
 """Different prompts that one text of at least so many words must answer, and nothing else any of them. A text that a
@@ -40,14 +45,6 @@ _ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]
 """Parts that a reply may leave out of the name that was asked, and those that it may add."""
 
 
-class _Seen(msgspec.Struct):
-    """A `Sighting` that grows with each answer."""
-
-    count: int
-    first: float
-    last: float
-
-
 class Inspector:
     """Looks at the answers of one endpoint in one stage. Nothing of an answer is kept but counts."""
 
@@ -56,8 +53,8 @@ class Inspector:
         self._expected, self._model = expected, model
         self._checked = 0
         self._findings: dict[str, Finding] = {}
-        self._models: dict[str, _Seen] = {}
-        self._fingerprints: dict[str, _Seen] = {}
+        self._models: dict[str, Sighting] = {}
+        self._fingerprints: dict[str, Sighting] = {}
         self._longest: dict[int, bytes] = {}
         self._most_tokens = 0
         self._text: str | None = None
@@ -66,7 +63,7 @@ class Inspector:
         self._varied = False
         self._sizes: dict[int, tuple[int, bytes]] = {}
         """Tokens and key by characters; 0 tokens where they differ."""
-        self._providers: dict[str, _Seen] = {}
+        self._providers: dict[str, Sighting] = {}
         self._numbers = Numbers()
 
     def wants_canary(self, request: AnyRequest) -> bool:
@@ -75,17 +72,15 @@ class Inspector:
 
     def hear(self, remark: Remark) -> None:
         """Receive what the endpoint says of itself beside an answer."""
-        now = time.time()
+        sighting = Sighting(1, now := time.time(), now)
         names = (
             (remark.model, self._models),
             (remark.fingerprint, self._fingerprints),
             (remark.provider, self._providers),
         )
         for name, seen in names:
-            if (sighting := seen.get(name)) is not None:
-                sighting.count, sighting.last = sighting.count + 1, now
-            elif name:
-                seen[name] = _Seen(1, now, now)
+            if name:
+                seen[name] = seen[name].plus(sighting) if name in seen else sighting
 
     def look(self, key: bytes, request: AnyRequest, answer: AnyResponse) -> None:
         """Look at an answer."""
@@ -116,9 +111,9 @@ class Inspector:
             canary=canary,
             repeated=repeated,
             findings=tuple(findings),
-            models=_sightings(self._models),
-            fingerprints=_sightings(self._fingerprints),
-            providers=_sightings(self._providers),
+            models=dict(self._models),
+            fingerprints=dict(self._fingerprints),
+            providers=dict(self._providers),
         )
 
     def _look_at_reasoning(self, key: bytes, received: Generation) -> None:
@@ -130,6 +125,8 @@ class Inspector:
             self._find("marks", key, ", ".join(map(repr, marks[:SHOWN_MARKS])))
 
     def _look_at_text(self, key: bytes, request: Generate, received: Generation) -> None:
+        if received.status == "ok" and received.finish_reason.lower() not in ENDINGS:
+            self._find("finish-reason", key, repr(received.finish_reason[:SHOWN]))
         answer = as_read(received)
         assert isinstance(answer, Generation)
         if not self._varied and answer.status == "ok":
@@ -213,10 +210,6 @@ class Inspector:
             return None
         detail = f"the longest, of {cut[-1]} to {cut[0]} characters, are {tokens} tokens each"
         return Finding(name="truncated", count=len(cut), key=self._sizes[cut[0]][1].hex(), detail=detail)
-
-
-def _sightings(seen: Mapping[str, _Seen]) -> dict[str, Sighting]:
-    return {name: Sighting(sighting.count, sighting.first, sighting.last) for name, sighting in seen.items()}
 
 
 def is_name_of(reply: str, asked: str) -> bool:

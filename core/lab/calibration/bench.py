@@ -20,6 +20,7 @@ from ...contracts.estimates import Estimate
 from ...contracts.records import AnyRequest, AnyResponse
 from ...engine.observations import TRIALS, gather_observations, stack
 from ...engine.reading import as_read, read_answer
+from ...pictures.shown import ShownPictures
 from ...scoring.worded import described
 from ...store.bulk import batched
 from .brief import Brief
@@ -72,6 +73,7 @@ class Bench:
         self.requests = 0
         """Requests to models so far."""
         self._blobs: dict[str, bytes] = {}
+        self._shown = ShownPictures(self._blob, self._keep)
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -103,7 +105,7 @@ class Bench:
         for place, stage in enumerate(self.stages):
             asked = self.first if place == 0 else [Asked.of(trial) for trial in stage.trials(earlier)]
             model = models[stage.role]
-            model.services = msgspec.structs.replace(model.services, blobs=self._blob, keep=self._keep)
+            model.services = msgspec.structs.replace(model.services, blobs=self._shown.get, keep=self._keep)
             earlier[stage.name] = await self._stage(stage, model, asked)
         return earlier
 

@@ -1,4 +1,4 @@
-"""`openai`: images in. The bytes go out unchanged; what is no sound image is an error before anything is sent."""
+"""`openai`: images in. 8-bit RGB goes out unchanged; what is no sound image is an error before anything is sent."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from prejudge.adapters.shared import images as _images
 from prejudge.core.contracts.errors import DataError, MissingExtraError, PermanentError
 from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Generate, Image, Likelihood, Message, Text
+from prejudge.core.pictures import checking as _checking
 from prejudge.testing import raises_code
 from prejudge.testing.chaos.tiny import picture
 
@@ -30,7 +30,7 @@ def saved(kind: str, **options: Any) -> bytes:
     from PIL import Image as Pillow
 
     file = io.BytesIO()
-    Pillow.effect_noise((40, 30), 90.0).save(file, kind, **options)
+    Pillow.merge("RGB", [Pillow.effect_noise((40, 30), 90.0) for _ in range(3)]).save(file, kind, **options)
     return file.getvalue()
 
 
@@ -44,7 +44,7 @@ def missing(name: str) -> bytes:
     raise DataError("request.image-missing")
 
 
-@pytest.mark.parametrize("kind", ["png", "jpeg", "gif", "webp"])
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
 def test_bytes_are_sent_as_they_are(ask, server, kind):
     data = saved(kind)
     ask(show(data), blobs=lambda name: data, image_detail="low")
@@ -54,14 +54,22 @@ def test_bytes_are_sent_as_they_are(ask, server, kind):
     assert text == {"type": "text", "text": "What is it?"}
 
 
-def test_turned_photo_is_sent_as_it_is(ask, server):
+def test_turned_photo_is_sent_upright(ask, server):
     from PIL import Image as Pillow
 
     turned = Pillow.Exif()
     turned[0x0112] = 6
     data = saved("jpeg", exif=turned)
     ask(show(data), blobs=lambda name: data)
-    assert base64.b64encode(data).decode() in server.seen[0].body["messages"][0]["content"][0]["image_url"]["url"]
+    url = server.seen[0].body["messages"][0]["content"][0]["image_url"]["url"]
+    with Pillow.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/png;base64,")))) as sent:
+        assert (sent.size, sent.mode) == ((30, 40), "RGB")
+
+
+def test_animation_is_sent_as_its_first_frame(ask, server):
+    data = saved("gif")
+    ask(show(data), blobs=lambda name: data)
+    assert server.seen[0].body["messages"][0]["content"][0]["image_url"]["url"].startswith("data:image/png;")
 
 
 def test_image_is_read_once(ask):
@@ -77,7 +85,7 @@ def test_image_is_read_once(ask):
         (None, "request.no-image-store"),
         (missing, "request.image-missing"),
         (lambda name: b"other bytes", "request.image-damaged"),
-        (lambda name: b"text", "request.image-format"),
+        (lambda name: b"text", "request.image-damaged"),
     ],
 )
 def test_image_that_is_not_at_hand_is_permanent(ask, server, blobs, code):
@@ -117,11 +125,17 @@ def test_bomb_is_never_unpacked_nor_sent(ask, server, width, height):
     assert not server.seen
 
 
-def test_kind_that_endpoints_do_not_take_is_permanent(ask, server):
+def test_kind_that_endpoints_do_not_take_is_converted(ask, server):
     data = saved("bmp")
+    ask(show(data), blobs=lambda name: data)
+    assert server.seen[0].body["messages"][0]["content"][0]["image_url"]["url"].startswith("data:image/png;")
+
+
+def test_kind_that_is_not_read_is_permanent(ask, server):
+    data = saved("tga")
     (answer,) = ask(show(data), blobs=lambda name: data)
-    assert isinstance(answer, PermanentError)
-    assert answer.code == "request.image-format"
+    assert isinstance(answer, PermanentError) and answer.code == "request.image-damaged"
+    assert not server.seen
 
 
 def test_bad_image_spoils_only_its_own_request(ask, server):
@@ -140,7 +154,7 @@ def test_damaged_image_gets_no_likelihood(ask, server):
 
 
 def test_images_without_pillow_name_the_extra(ask, server, monkeypatch):
-    monkeypatch.setattr(_images, "find_spec", lambda name: None)
+    monkeypatch.setattr(_checking, "find_spec", lambda name: None)
     with raises_code(MissingExtraError, "missing-extra", install_line("images")):
         ask(show(picture()), blobs=lambda name: picture())
     assert not server.seen

@@ -78,7 +78,7 @@ def test_faces_are_one_of_each_group_and_few_in_all(tmp_path: Path) -> None:
     seen = set()
     for study in range(30):
         items.faces(study, tmp_path / "data.csv")
-        found = read_stimuli(str(tmp_path / "data.csv"))
+        found = read_stimuli(str(tmp_path / "data.csv")).stimuli
         drawn = Counter((one.gender, one.race, one.age_group) for one in found)
         assert drawn == dict.fromkeys(groups, 2), "original and filtered of a face of each group"
         seen |= {one.sha256 for one in found}

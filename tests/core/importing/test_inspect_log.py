@@ -79,3 +79,25 @@ def test_a_filtered_answer_is_filtered():
     one = {"id": "a", "output": {"choices": [{"message": {}, "stop_reason": "content_filter"}], "completion": ""}}
     ((_, record),) = read_documents("log.json", json.dumps(log([one])), ()).records
     assert record["status"] == "filtered" and record["trial"] == "a"
+
+
+def test_log_of_a_sample_of_its_own_is_matched_and_what_is_not_there_is_counted(tmp_path, shared_data):
+    path = shared_data / "cases" / "inspect_log.json"
+    names = ("--set", "per_cell=1", "--model", "m")
+    result = call(tmp_path, "import", "subtle-sai", "--responses", str(path), *names)
+    assert result.returncode == 0, result.stderr
+    (folder,) = (tmp_path / "runs").glob("*subtle*")
+    run = prejudge.load(folder)
+    samples = json.loads(path.read_text())["samples"]
+    assert run.observations.height == len(samples)
+    assert dict(run.observations["status"].value_counts().iter_rows())["failed"] == 2
+    assert any("a sample of their own: 12 trials" in note and "are not in them" in note for note in run.manifest.notes)
+
+
+def test_row_for_no_trial_is_told_in_few_words(tmp_path, trials):
+    wrong = sample(trials[0], 1, "x")
+    wrong["metadata"] = {name: f"{value}{'f' * 99}" for name, value in wrong["metadata"].items()}
+    wrong["metadata"]["item"] = "nobody"
+    result = take(tmp_path, [wrong])
+    assert result.returncode == 2 and "more" in result.stderr
+    assert len(result.stderr) < 900 and "f" * 73 not in result.stderr

@@ -13,6 +13,8 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError, MissingExtraError, UsageError
 from prejudge.core.contracts.installing import install_line
+from prejudge.core.pictures.shown import ShownPictures
+from prejudge.core.tables import TableOptions
 from prejudge.probes.attractiveness.faces import Face, draw, paper_faces, stimulus
 from prejudge.probes.attractiveness.probe import Attractiveness, AttractivenessOptions
 from prejudge.probes.attractiveness.stimuli import read_stimuli
@@ -62,7 +64,7 @@ def folder(tmp_path, change=lambda rows: None):
 
 
 def test_folder_gives_original_and_filtered_of_each_face(tmp_path):
-    found = read_stimuli(folder(tmp_path))
+    found = read_stimuli(folder(tmp_path)).stimuli
     assert [(s.face, s.variant) for s in found] == [(f, v) for f in ("f1", "f2") for v in ("original", "filtered")]
     assert found[0].sha256 == hashlib.sha256(draw(FACES[0], "original", 0.5)).hexdigest()
     assert (found[0].race, found[0].age_group, found[2].age_group) == ("Asian", None, "old")
@@ -70,7 +72,7 @@ def test_folder_gives_original_and_filtered_of_each_face(tmp_path):
 
 
 def test_csv_itself_can_be_named(tmp_path):
-    assert len(read_stimuli(folder(tmp_path) + "/metadata.csv")) == 4
+    assert len(read_stimuli(folder(tmp_path) + "/metadata.csv").stimuli) == 4
 
 
 def drop(rows):
@@ -138,7 +140,7 @@ def test_sizes_that_differ_within_a_pair_are_named(tmp_path):
 
 def test_no_pillow_names_the_extra(tmp_path, monkeypatch):
     path = folder(tmp_path)
-    monkeypatch.setattr("prejudge.probes.shared.images.find_spec", lambda name: None)
+    monkeypatch.setattr("prejudge.core.pictures.checking.find_spec", lambda name: None)
     with raises_code(MissingExtraError, "missing-extra", install_line("images")):
         read_stimuli(path)
 
@@ -195,13 +197,43 @@ def test_photograph_that_lies_on_its_side_is_shown_upright(tmp_path):
             (tmp_path / row["file"]).write_bytes(photograph(tilted=lying))
 
     (stage,) = Attractiveness().stages(AttractivenessOptions(data=folder(tmp_path, tilt)))
-    shown = {hashlib.sha256(data).hexdigest(): data for data, _ in stage.images()}
-    assert shown.keys() == {one.sha256 for one in stage.stimuli}
-    assert [one.turned for one in stage.stimuli[:2]] == [True, False]
+    kept = {hashlib.sha256(data).hexdigest(): data for data, _ in stage.images()}
+    assert kept.keys() == {one.sha256 for one in stage.stimuli}
+    assert [one.name == one.sha256 for one in stage.stimuli[:2]] == [False, True]
+    pictures = ShownPictures(kept.__getitem__, lambda data, media: kept.setdefault("converted", data) and "converted")
     for one in stage.stimuli[:2]:
-        pixels = np.asarray(Image.open(io.BytesIO(shown[one.sha256])).convert("L"))
+        pixels = np.asarray(Image.open(io.BytesIO(pictures.get(one.name))).convert("L"))
         assert pixels.shape == (30, 20) and pixels[:14].max() < 60 < 200 < pixels[16:].min()
-    assert any("1 image turned upright" in note and "f1-original.jpg" in note for note in stage.notes())
+    assert any("1 picture converted" in note and "turned as EXIF says (1)" in note for note in stage.notes())
+
+
+def test_blank_unreadable_and_repeated_images_are_named_together_or_left_out_with_their_face(tmp_path):
+    def spoil(rows):
+        for number in range(3, 7):
+            for variant in VARIANTS:
+                name = f"f{number}-{variant}.png"
+                pixels = np.random.default_rng(10 * number + len(rows)).integers(0, 256, (9, 9, 3), np.uint8)
+                Image.fromarray(pixels).save(tmp_path / name)
+                rows.append({**rows[0], "face_id": f"f{number}", "file": name, "variant": variant})
+        hidden = np.random.default_rng(1).integers(0, 256, (9, 9, 4), np.uint8)
+        hidden[..., 3] = 0
+        Image.fromarray(hidden).save(tmp_path / "f3-original.png")
+        (tmp_path / "f4-filtered.png").write_bytes(b"no picture")
+        (tmp_path / "f6-original.png").write_bytes((tmp_path / "f5-original.png").read_bytes())
+
+    path = folder(tmp_path, spoil)
+    with pytest.raises(DataError) as caught:
+        read_stimuli(path)
+    assert caught.value.fields["lines"] == [6, 7, 8, 9, 12, 13]
+    assert set(caught.value.fields["reasons"]) == {
+        "a blank image",
+        "an image that cannot be read",
+        "the bytes of another image",
+        "the other image of a face of these",
+    }
+    skipped = read_stimuli(path, TableOptions(bad_rows="skip"))
+    assert [one.face for one in skipped.stimuli] == ["f1", "f1", "f2", "f2", "f5", "f5"]
+    assert "6 of 12 rows" in skipped.notes[0] and "a blank image (1)" in skipped.notes[0]
 
 
 def test_notes_say_what_two_faces_cannot_show_and_that_nobody_rated_the_filter(tmp_path):

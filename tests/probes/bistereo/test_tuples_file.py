@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 from prejudge.core.cli.main import cli
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.core.tables import TableOptions
 from prejudge.probes.bistereo.tuples import BIStereoTuples, BIStereoTuplesOptions
 from prejudge.probes.bistereo.tuples_columns import complete
-from prejudge.probes.bistereo.tuples_file import COLUMNS, read_tuples, shortage, tidy_rows
+from prejudge.probes.bistereo.tuples_file import COLUMNS, parse_tuples, read_tuples, shortage, tidy_rows
 from prejudge.probes.bistereo.tuples_tests import build
 from prejudge.testing import raises_code
 
@@ -150,3 +151,15 @@ def test_completed_file_makes_tests_and_says_what_nobody_confirmed(file, tmp_pat
     assert [row["drafted"] for row in again] == [row["drafted"] for row in rows]
     with raises_code(UsageError, "file.exists"):
         prejudge("tuples", "complete", path, "--out", out)
+
+
+def test_bad_rows_are_named_together_or_left_out_and_counted(file):
+    path = file(FULL, ABOVE, BELOW, BELOW.replace("weak", "shy").replace(",2,", ",two,"), BELOW.replace("short", " "))
+    with pytest.raises(DataError) as caught:
+        read_tuples(path)
+    assert caught.value.fields["lines"] == [4, 5]
+    tuples, sentence = parse_tuples(path, TableOptions(bad_rows="skip"))
+    assert tuples == read_tuples(file(FULL, ABOVE, BELOW, name="good.csv"))
+    assert sentence.startswith("2 of 4 rows") and "(1)" in sentence
+    (stage,) = BIStereoTuples().stages(BIStereoTuplesOptions(data=path, bad_rows="skip", unscored=False))
+    assert any("2 of 4 rows" in note for note in stage.notes())

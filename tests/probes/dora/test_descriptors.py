@@ -31,7 +31,7 @@ def published(tmp_path, templates, targets, setting=1):
 
 
 def test_list_has_nine_dimensions_and_no_words_twice():
-    found = read_list(None)
+    found = read_list(None).values
     assert len(found) == 406 and tuple(dict.fromkeys(one.dimension for one in found)) == DIMENSIONS
     assert min(Counter(one.dimension for one in found).values()) >= 26
     forms = Counter(form.casefold() for one in found for form in {one.singular, one.plural})
@@ -39,7 +39,7 @@ def test_list_has_nine_dimensions_and_no_words_twice():
 
 
 def test_every_prompt_of_the_list_is_another():
-    entries = chosen(entries_of(read_list(None), "t2t", T2T_SETTINGS[:3], OPTIONS), OPTIONS)
+    entries = chosen(entries_of(read_list(None).values, "t2t", T2T_SETTINGS[:3], OPTIONS), OPTIONS)
     assert len({entry.stem for entry in entries}) == 3 * 406 and {entry.first for entry in entries} == {0}
 
 
@@ -69,7 +69,7 @@ def test_article_goes_by_sound(words):
 
 
 def test_each_setting_says_it_as_in_figure_8(tmp_path):
-    listed = read_list(own(tmp_path, "disability,alcoholic person,alcoholic people"))
+    listed = read_list(own(tmp_path, "disability,alcoholic person,alcoholic people")).values
     stems = {entry.setting: entry.stem for entry in entries_of(listed, "t2t", T2T_SETTINGS, OPTIONS)}
     assert stems == {
         "singular": "An alcoholic person is",
@@ -100,20 +100,21 @@ def test_bad_list_is_refused_with_its_place(tmp_path, lines, header, code, named
 
 
 def test_descriptor_of_two_dimensions_has_draws_of_its_own_in_each(tmp_path):
-    listed = read_list(own(tmp_path, "age,man,men", "gender,man,men"))
+    listed = read_list(own(tmp_path, "age,man,men", "gender,man,men")).values
     entries = chosen(entries_of(listed, "t2t", ["plural"], OPTIONS), OPTIONS)
     assert [(entry.dimension, entry.first) for entry in entries] == [("age", 0), ("gender", 10)]
 
 
 def test_unknown_dimension_names_the_nearest():
     with raises_code(UnknownNameError, "unknown-dimension", "'religion'"):
-        chosen(entries_of(read_list(None), "t2t", ["plural"], OPTIONS), DoraOptions(dimensions=("religions",)))
+        chosen(entries_of(read_list(None).values, "t2t", ["plural"], OPTIONS), DoraOptions(dimensions=("religions",)))
 
 
 def test_per_dimension_takes_the_first_of_each_setting():
     options = DoraOptions(per_dimension=2)
     counts = Counter(
-        (e.setting, e.dimension) for e in chosen(entries_of(read_list(None), "t2i", T2I_SETTINGS, options), options)
+        (e.setting, e.dimension)
+        for e in chosen(entries_of(read_list(None).values, "t2i", T2I_SETTINGS, options), options)
     )
     assert len(counts) == 18 and set(counts.values()) == {2}
 

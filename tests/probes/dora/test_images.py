@@ -10,10 +10,10 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Draw
+from prejudge.core.pictures.checking import is_blank
 from prejudge.probes.dora.i2t import DoraI2T, DoraI2TOptions
 from prejudge.probes.dora.image_questions import OBJECTIVE
-from prejudge.probes.dora.images import BLANK, REPEATED, DrawingStage, is_blank, read_pictures
-from prejudge.probes.dora.options import DoraOptions
+from prejudge.probes.dora.images import BLANK, REPEATED, DrawingOptions, DrawingStage, read_pictures
 from prejudge.probes.dora.t2i import DoraT2I, DoraT2IOptions
 from prejudge.probes.dora.wordings import QUESTIONS, question_id
 from prejudge.testing import raises_code
@@ -217,12 +217,12 @@ def test_folder_of_images_is_asked_about_without_a_drawer(store, tmp_path):
 )
 def test_bad_folder_is_refused_before_anything_is_asked(tmp_path, lines, code, named):
     with raises_code(DataError, code, named):
-        read_pictures(pictures(tmp_path, *lines), DoraOptions())
+        read_pictures(pictures(tmp_path, *lines), DrawingOptions())
 
 
 def test_form_of_a_folder_may_differ_from_the_descriptor(tmp_path):
     folder = pictures(tmp_path, "a.png,man,gender,men", "b.png,man,gender,", header="file,descriptor,dimension,form")
-    assert [one.form for one in read_pictures(folder, DoraOptions())] == ["men", "man"]
+    assert [one.form for one in read_pictures(folder, DrawingOptions())[0]] == ["men", "man"]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_first_wording_is_the_papers_word_for_word():
     printed = {one.settings: one for one in SENTENCES.values() if one.source}
     assert len(printed) == 2
     for one in printed.values():
-        for setting, listed in product(one.settings, read_list(None)):
+        for setting, listed in product(one.settings, read_list(None).values):
             form = listed.plural if setting == "plural" else listed.singular
             assert filled(getattr(one, setting), form) == stem_of(setting, listed)
 

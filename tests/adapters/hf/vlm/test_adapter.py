@@ -21,11 +21,11 @@ from prejudge.adapters.hf.vlm import adapter as hf_vlm
 from prejudge.adapters.hf.vlm import cache as _vlm_cache
 from prejudge.adapters.hf.vlm import prompt as vlm_prompt
 from prejudge.adapters.hf.vlm.adapter import HFVLM, HFVLMOptions
-from prejudge.adapters.shared import images as _images
 from prejudge.core.contracts.adapter import Services
 from prejudge.core.contracts.errors import MissingExtraError, ModelLoadError, PermanentError
 from prejudge.core.contracts.installing import install_line
 from prejudge.core.contracts.records import Generate, Likelihood, Message, Sampling, Text
+from prejudge.core.pictures import checking as _checking
 from prejudge.testing import raises_code
 
 from ...llava_files import BLOBS, BLUE, GREEDY, QUESTIONS, RED, RED_NAME, about, greedy, look_up, make_llava
@@ -310,7 +310,7 @@ def test_masked_model_is_refused(tiny_bert):
 
 
 def test_missing_pillow_names_extra(llava, monkeypatch):
-    monkeypatch.setattr(_images, "find_spec", lambda name: None)
+    monkeypatch.setattr(_checking, "find_spec", lambda name: None)
     with raises_code(MissingExtraError, "missing-extra", install_line("vlm")):
         HFVLM(HFVLMOptions(model=str(llava)))
 
