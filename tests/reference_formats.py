@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from prejudge.core.catalogue.plugins import Plugins
 from prejudge.core.catalogue.study import Catalogue
+from prejudge.core.catalogue.validation import field_docs
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.design.folder import About, Answers, Crossing
 from prejudge.core.design.record import Roles
 from prejudge.core.tables import csv_text
 
@@ -105,10 +109,21 @@ FORMATS = (
     Format(
         ("bistereo-tuples",),
         _rows(
-            "dimension,descriptor,term,attribute,sentiment,score,annotators,opposite,standing,mirrored,people,meaning",
-            "height|short|woman|timid|negative|4|5|bold|disadvantaged|yes|short|timid",
-            "height|tall|woman|bold|positive|5|5||advantaged|yes|tall|bold",
-            "height|tiny|woman|meek|negative|4|5|bold|disadvantaged|yes|short|timid",
+            "dimension,descriptor,term,attribute,sentiment,score,annotators,opposite,standing,mirrored,people,meaning,"
+            "gender,phrase",
+            "height|short|woman|timid|negative|4|5|bold|disadvantaged|yes|short|timid|women|Short woman",
+            "height|tall|woman|bold|positive|5|5||advantaged|yes|tall|bold|women|Tall woman",
+            "height|tiny|woman|meek|negative|4|5|bold|disadvantaged|yes|short|timid|women|Tiny woman",
+        ),
+    ),
+    Format(
+        ("bistereo-nli",),
+        _rows(
+            "pair,group,premise,hypothesis,sentiment,gender,kind,category,direction,template,noun,attribute",
+            "1|town|A man from town called.|He was kind.|positive|men|behaviour|good|group in premise|called|man|kind",
+            "1|village|A villager called.|He was kind.|positive|men|behaviour|good|group in premise|called|man|kind",
+            "2|town|A man from town called.|He was rude.|negative|men|behaviour|bad|group in premise|called|man|rude",
+            "2|village|A villager called.|He was rude.|negative|men|behaviour|bad|group in premise|called|man|rude",
         ),
     ),
     Format(
@@ -148,7 +163,44 @@ def formats_page(plugins: Plugins) -> str:
         folder = ": a folder of images with `metadata.csv`" if form.pictures else ""
         lines += ["", f"## {names}: `{form.option}`", "", f"`--set {form.option}={_given(form)}`{folder}.", ""]
         lines += table(("column", "needed", "takes", "role", "example"), map(tuple, columns(catalogue, form)))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *folder_part(catalogue)]) + "\n"
+
+
+def folder_part(catalogue: Catalogue) -> Iterator[str]:
+    """Yield what a folder says of itself, and what each study takes of it."""
+    yield from ("", "## Folders: `about.toml`", "")
+    yield (
+        "`--data FOLDER` takes a folder with the table as `data.csv` (or another form), further tables of the study by "
+        "the name of their option (`truths.csv`, `scenarios.csv`), and `about.toml`:"
+    )
+    yield ""
+    for kind, prefix in ((About, ""), (Answers, "questions."), (Crossing, "tables.NAME.")):
+        docs = SAID | field_docs(kind)
+        rows = [(f"`{prefix}{field.name}`", line(docs[field.name])) for field in msgspec.structs.fields(kind)]
+        yield from [*table(("key", "meaning"), rows), ""]
+    yield from ("What studies take:", "")
+    yield from table(("study", "`words`, in place of", "`wordings`"), _taken(catalogue))
+
+
+SAID = {
+    "title": "Title of the report.",
+    "limits": "Limits of these data, as sentences.",
+    "questions": "Words of the report on questions of the study.",
+    "measure": "Measure that answers the question.",
+    "asks": "The question.",
+    "above": "What a value above neutral means, as a clause.",
+    "below": "The same of a value below it.",
+}
+"""What keys mean whose class does not say it."""
+
+
+def _taken(catalogue: Catalogue) -> Iterator[tuple[str, str, str]]:
+    for name, entry in sorted(catalogue.registry.studies.items()):
+        worded = catalogue.plugins.load("probe", entry.probe).options.worded
+        words = {key: phrases[0] for part in entry.material for key, phrases in part.words.items()}
+        if words or worded:
+            replaced = "; ".join(f"`{key}`: {phrase}" for key, phrase in words.items())
+            yield f"`{name}`", replaced, ", ".join(f"`{option}`" for option in sorted(worded))
 
 
 def _given(form: Format) -> str:

@@ -22,8 +22,9 @@ from ..contracts.estimates import Caveat, Estimate
 from ..contracts.sizes import POINTS, SHARE
 from ..contracts.words import NEEDED, TIMES, counted, listed, number
 from ..scoring.planned_units import compared_units
-from ..scoring.score import ALPHA, Scores
+from ..scoring.score import Scores
 from ..scoring.whole_study import WholeStudy
+from ..scoring.worded import ALPHA
 from ..statistics.facets import OVER, WORDS
 from ..statistics.smallest_effect import PILOT, PLANNED, SmallestEffectOptions, smallest_effects_of
 

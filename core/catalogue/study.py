@@ -22,7 +22,7 @@ from .folders import Candidate, candidates, choose, is_place
 from .instrument import Instrument
 from .judging import Judge
 from .limiting import Limit, limit_study, split_limit
-from .material import Material, describe, paths_in
+from .material import wordings_of, words_on
 from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
@@ -52,6 +52,10 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     own_data: tuple[str, ...] = ()
     """Material of the user's own files: `pairs of FILE (sha256 ...)`; empty: that of the study, or published."""
+    words: dict[str, str] = {}
+    """What stands in the place of words in the sentences of the study and its metrics, of a user's own data."""
+    population: str = ""
+    """Whom the user's own data are about, as their folder says."""
     questions: tuple[Question, ...] = ()
     followed: dict[str, str] = {}
     """Options that nobody set and that follow from what a model can do, with the reason."""
@@ -113,6 +117,7 @@ class Catalogue:
         entry = self._seeded(self.registry.study(name))
         chosen_options, limit = split_limit(self.plugins.load("probe", entry.probe).options, assignments)
         options, metrics = _assign(entry, chosen_options)
+        options = wordings_of(entry, options, self.plugins.load("probe", entry.probe).options.worded) | options
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
         ways_of = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
@@ -141,19 +146,8 @@ class Catalogue:
 
     def described(self, study: Study) -> Study:
         """Return a study with the words on its material: source and limits follow the data that it reads."""
-        entry = self.registry.study(study.name)
-        material = entry.material or (Material(),)
-        paths = paths_in(material, entry.options, study.options)
-        words = describe(entry.source, entry.design or entry.title or study.name, material, paths)
-        return msgspec.structs.replace(
-            study,
-            title=words.title or entry.title or study.name,
-            summary=words.summary or entry.summary,
-            source=words.source,
-            limits=(*entry.limits, *words.limits),
-            deviations=(*entry.deviations, *words.deviations),
-            own_data=words.own,
-        )
+        words = words_on(self.registry.study(study.name), study.name, study.options)
+        return msgspec.structs.replace(study, **words | {"questions": words["questions"] or study.questions})
 
     def whole(self, study: Study) -> Study:
         """Return a study without a limit on how much is asked, and what the limit sets; itself, if it has none."""

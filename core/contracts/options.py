@@ -35,6 +35,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Options by other names that people give them: an error on such a name suggests the option."""
     rereads: ClassVar[frozenset[str]] = frozenset()
     """Options of a probe that only change how answers are read: `prejudge score` may set them after a run."""
+    worded: ClassVar[frozenset[str]] = frozenset()
+    """Options of a probe that are texts of its material, such as the question to the model or the words of its answers:
+    a folder of data may set them."""
     option_effects: ClassVar[Mapping[str, EffectKind]] = {}
     """What each option can do if somebody else sets it: `secret`, `address`, `file`, `code` or `none` (`harmless`).
     Those of base classes are added. A file that is not trusted may not set an option that is not declared; of probes

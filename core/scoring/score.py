@@ -12,14 +12,15 @@ import polars as pl
 
 from ..catalogue.certificates import calibrated, flat
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
+from ..catalogue.material import reworded
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
-from ..catalogue.questions import Question, judged_by, questions_with
+from ..catalogue.questions import questions_with
 from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
 from ..contracts.errors import DataError, UsageError
-from ..contracts.estimates import COMMON, Caveat, Measure
+from ..contracts.estimates import Caveat
 from ..contracts.places import Places
 from ..contracts.words import counted
 from ..engine.integrity.repeats import Tally
@@ -35,7 +36,6 @@ from ..engine.observations import spill_stage, stack, unstack, with_parts
 from ..engine.reading import READERS
 from ..engine.spilled import Frames
 from ..fitness import StageFitness
-from ..statistics.estimates import judge
 from ..store import RunProof, RunRow, Store, finish_proof, get_run
 from ..store.names import run_name
 from ..store.repair import damage_words
@@ -46,6 +46,7 @@ from .fixed import with_fixed
 from .language import answers_in_english
 from .reasoning import Reasoned
 from .whole_study import WholeStudy, whole_study
+from .worded import described, worded
 
 NAMED = ("key", "trial")
 """Columns that name a row and its exchange; examples need them."""
@@ -54,8 +55,6 @@ BYTES = 400
 """Of a row of observations and of what a measure makes of it, as measured."""
 UNPROVED = "UNPROVED"
 """The mark of numbers of a run that is not as it was stored."""
-ALPHA = 0.05
-"""Level of the tests of a metric that has no such option."""
 
 
 class Scores(msgspec.Struct, frozen=True, dict=True):
@@ -112,7 +111,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """Draw the figures of every metric, at their first use: a verdict needs none."""
-        charts = [chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name])]
+        drawn = (chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name]))
+        charts = [worded(chart, self.manifest.study.words) for chart in drawn]
         return tuple(
             msgspec.structs.replace(chart, title=unproved_words(chart.title)) if self.unproved else chart
             for chart in charts
@@ -121,7 +121,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def examples(self) -> tuple[Example, ...]:
         """Pick the exchanges behind the numbers, at their first use."""
-        return tuple(e for m, options in self.metrics.values() for e in self._examples(m, options))
+        chosen = (e for m, options in self.metrics.values() for e in self._examples(m, options))
+        return tuple(worded(e, self.manifest.study.words) for e in chosen)
 
     def _examples(self, metric: Metric, options: Options) -> Sequence[Example]:
         if type(metric).examples is Metric.examples:
@@ -346,6 +347,7 @@ def measure_frame(
 def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
     """Return scores with every number that the metrics of their study compute."""
     estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
+    words = scores.manifest.study.words
     columns = frozenset(name for stage in scores.observations for name in scores.frames.schema(stage))
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
@@ -354,7 +356,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     questions = questions_with(scores.manifest.study.questions, flat(instrument.every_option))
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
-            found = [described(e, metric, options, questions) for e in _computed(scores, name, metric, options)]
+            found = [described(e, metric, options, questions, words) for e in _computed(scores, name, metric, options)]
             found = with_fixed((e for e in found if not _by_unrecorded(e, scores.manifest)), instrument.design, columns)
             found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
             estimates[name] = list(map(unproved, found)) if scores.unproved else found
@@ -366,6 +368,8 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
     # A certificate is of asking a model; of published scores nobody was asked here.
     known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
+    if known is not None and words:
+        known = msgspec.structs.replace(known, confused=tuple(reworded(text, words) for text in known.confused))
     named = msgspec.structs.replace(named, calibration=known)
     measured = msgspec.structs.replace(
         scores,
@@ -374,7 +378,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
         conclusions=_conclusions(scores, instrument, estimates, places),
-        methods=tuple(places.text(m.methods(o)) for m, o in instrument.metrics.values()),
+        methods=tuple(places.text(reworded(m.methods(o), study.words)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
         options=every,
         rereads=instrument.options.rereads,
@@ -386,7 +390,9 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
 def _conclusions(
     scores: Scores, instrument: Instrument, estimates: Mapping[str, list[Estimate]], places: Places
 ) -> dict[str, str]:
-    texts = {name: places.text(m.conclude(estimates[name])) for name, (m, _) in instrument.metrics.items()}
+    words = scores.manifest.study.words
+    sentences = {name: reworded(m.conclude(estimates[name]), words) for name, (m, _) in instrument.metrics.items()}
+    texts = {name: places.text(text) for name, text in sentences.items()}
     return {name: unproved_words(text) for name, text in texts.items()} if scores.unproved else texts
 
 
@@ -419,18 +425,3 @@ def _computed(scores: Scores, name: str, metric: Metric, options: Options) -> Se
             rows * BYTES / 2**30,
         )
     return metric.compute(scores.seen_by(metric, options), options)
-
-
-def described(estimate: Estimate, metric: Metric, options: Any, questions: Sequence[Question] = ()) -> Estimate:
-    """Return an estimate with the words of its measure, and with its verdict.
-
-    The verdict is by its corrected p if it has none, and by the limit of the question that it answers.
-    """
-    if estimate.verdict is None and estimate.p_adjusted is not None:
-        estimate = judge(estimate, float(getattr(options, "alpha", ALPHA)))
-    estimate = judged_by(questions, estimate)
-    words = metric.measures.get(estimate.metric) or COMMON.get(estimate.metric)
-    if words is None:
-        return estimate
-    told = {name: getattr(estimate, name) or getattr(words, name) for name in Measure.__struct_fields__}
-    return estimate.replace(**told)

@@ -20,8 +20,9 @@ from ..contracts.words import BASIS, TWICE
 from ..statistics.smallest_effect import PLANNED, SmallestEffectOptions, smallest_effects_of
 from .estimates_frame import estimates_frame
 from .planned_units import ComparedUnits, PlannedDesign, compared_units, planned_design
-from .score import ALPHA, Scores
+from .score import Scores
 from .sensitivity_words import heading, in_lines
+from .worded import ALPHA
 
 FEWEST_RESAMPLES = 99
 PLAN = "plan"

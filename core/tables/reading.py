@@ -165,8 +165,24 @@ def parse_file(path: str, form: Form, convert: Callable[[Row], T], options: Tabl
     Raises:
         DataError: the file cannot be read, or has rows that cannot be used, or none that can.
     """
+    table, faults = _load(path, form, options or PLAIN)
+    return parse_rows(table, form, convert, options, faults)
+
+
+def parse_rows(
+    table: Table,
+    form: Form,
+    convert: Callable[[Row], T],
+    options: TableOptions | None = None,
+    found: Sequence[RowError] = (),
+) -> Parsed[T]:
+    """Return what `convert` makes of each row of a table that was read; `found` are rows that could not be.
+
+    Raises:
+        DataError: as of `parse_file`.
+    """
+    path, faults = table.path, list(found)
     chosen = options or PLAIN
-    table, faults = _load(path, form, chosen)
     rows, remarks = understand(table.rows, form)
     values: list[T] = []
     for row in rows:

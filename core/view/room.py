@@ -13,6 +13,7 @@ from ..contracts.errors import PrejudgeError
 from ..contracts.estimates import COMMON, Measure
 from ..engine.manifest import as_made, manifest_of, read_manifest
 from ..report.place import folder_within
+from ..scoring.worded import measure_in
 from ..store import RunRow, Store
 from .shelf import Index, Shelf
 
@@ -67,10 +68,11 @@ class Room(msgspec.Struct, frozen=True, dict=True):
 
     def words(self, run: RunRow) -> dict[str, Measure]:
         """Return label and meaning of the study's measures, as far as they are declared."""
-        found = dict(COMMON)
+        measures = dict(COMMON)
         for metric, _ in self._metrics(run):
-            found |= metric.measures
-        return found
+            measures |= metric.measures
+        words = manifest_of(run).study.words
+        return {name: measure_in(measure, words) for name, measure in measures.items()}
 
     def _metrics(self, run: RunRow) -> list[tuple[Any, Any]]:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 import polars as pl
 
 from ...core.contracts import HEADLINE, Options
@@ -16,11 +17,13 @@ from ...core.contracts.estimates import MISSING, Caveat, Chart, Estimate, Exampl
 from ...core.contracts.records import Scalar
 from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.estimates import correct
+from ...core.statistics.estimates import Correction, correct
 from ...core.statistics.facets import OVER, population
 from ...core.statistics.observations import missing_estimates, missing_groups, unreadable_kinds
 from ...core.statistics.templates import rendered
 from ...probes.attractiveness.terms import BETWEEN
+from .changes import CHANGE as CHANGES
+from .changes import by_change, each, pairs_of, together
 from .charts import draw
 from .measures import (
     CHECK,
@@ -113,6 +116,16 @@ def _bounds(estimates: Sequence[Estimate]) -> tuple[float, float] | None:
     return (min(lows), max(highs)) if lows and highs else None
 
 
+def _rule(options: AttractivenessMetricOptions) -> tuple[Correction, float]:
+    return options.correction, options.alpha
+
+
+def _of_change(chart: Chart, change: str) -> Chart:
+    if not change:
+        return chart
+    return msgspec.structs.replace(chart, name=f"{chart.name}-{change}", title=f"{chart.title}, {change}")
+
+
 class Attractiveness(DeclaredMetric):
     """Effects of the filter, the halo, bias by gender, age and race, and the effect of the filter on it."""
 
@@ -121,8 +134,8 @@ class Attractiveness(DeclaredMetric):
     needs: ClassVar[frozenset[str]] = NEEDS
 
     def rows(self, observations: pl.DataFrame, options: Any) -> pl.DataFrame:
-        """Return the images with their scores in every scenario."""
-        return gather(observations)
+        """Return the images with their scores in every scenario; of several changes, of the first."""
+        return gather(pairs_of(observations)[0].named(observations))
 
     def design_of(self, rows: pl.DataFrame, options: AttractivenessMetricOptions) -> Sequence[Declaration]:
         """Return what is measured of these scenarios and groups of faces."""
@@ -139,25 +152,44 @@ class Attractiveness(DeclaredMetric):
         """
         if observations.is_empty():
             return []
-        rows = gather(observations)
+        pairs = pairs_of(observations)
+        named = [pair.named(observations) for pair in pairs]
+        rows = [gather(answers) for answers in named]
+        tested = together(
+            [self._tested(*answers, options) for answers in zip(named, rows, strict=True)], *_rule(options)
+        )
+        estimates = []
+        for pair, answers, images, (halo, *others) in zip(pairs, named, rows, tested, strict=True):
+            labelled = [
+                halo,
+                *scenario_estimates(Scores(images), others, options),
+                check_estimate(answers, options),
+                *others,
+            ]
+            labelled = [pair.labelled(e) for e in (*labelled, *_missing(answers, options))]
+            estimates += (
+                labelled if len(pairs) == 1 else [e.replace(group={CHANGES: pair.changed, **e.group}) for e in labelled]
+            )
+        return estimates
+
+    def _tested(
+        self, observations: pl.DataFrame, rows: pl.DataFrame, options: AttractivenessMetricOptions
+    ) -> list[Estimate]:
+        """Return the halo and all that is tested of two images of each face."""
         scores = Scores(rows)
-        known = {scenario.id: scenario for scenario in scores.scenarios}
+        by_id = {scenario.id: scenario for scenario in scores.scenarios}
         genders = set(scores.levels("gender"))
-        halo, *found = (_placed(e, known, genders) for e in self.measured(rows, options))
-        found += correct([*human_estimates(observations, scores, options)], options.correction, options.alpha, "tests")
-        return [
-            halo,
-            *scenario_estimates(scores, found, options),
-            check_estimate(observations, options),
-            *found,
-            *_missing(observations, options),
-        ]
+        tested = [_placed(e, by_id, genders) for e in self.measured(rows, options)]
+        return [*tested, *correct([*human_estimates(observations, scores, options)], *_rule(options), "tests")]
 
     def headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         """Pick the halo, and the shares of scenarios in all and by category.
 
         For a model that never answers: the missing answers, and the halo and the gaps, which have only bounds.
         """
+        return [*each(estimates, self._headline)]
+
+    def _headline(self, estimates: Sequence[Estimate]) -> list[Estimate]:
         if not any(e.value is not None for e in estimates if e.metric == SHARE):
             lost = [e for e in estimates if e.metric in ("missing", "unreadable")]
             return [*lost, *(e for e in estimates if e.metric == HALO), *_gaps(estimates)][:HEADLINE]
@@ -172,6 +204,13 @@ class Attractiveness(DeclaredMetric):
 
     def conclude(self, estimates: Sequence[Estimate]) -> str:
         """State in how many scenarios the filter changes judgements, which most, and whether there is a halo."""
+        changes = by_change(estimates)
+        return " ".join(
+            f"{name}: {self._conclude(of_change)}" if name else self._conclude(of_change)
+            for name, of_change in changes.items()
+        )
+
+    def _conclude(self, estimates: Sequence[Estimate]) -> str:
         whole = [e for e in estimates if e.metric == SHARE and set(e.group) == {"by", JUDGED}]
         shares = {(e.group["by"], e.group[JUDGED]): e for e in whole}
         known = {e.metric: e for e in estimates if e.value is not None and not e.group}
@@ -202,13 +241,15 @@ class Attractiveness(DeclaredMetric):
 
     def figures(self, estimates: Sequence[Estimate]) -> list[Chart]:
         """Draw the paper's Figures 3 to 6, and its Tables 5 to 7."""
-        return draw(estimates)
+        changes = by_change(estimates)
+        return [_of_change(chart, name) for name, of_change in changes.items() for chart in draw(of_change)]
 
     def examples(self, observations: pl.DataFrame, options: AttractivenessMetricOptions) -> list[Example]:
         """Pick the scenarios with the widest gaps, and in each the face that changes most: all its exchanges."""
         if observations.is_empty():
             return []
-        faces = Scores(gather(observations)).faces.drop_nulls("change")
+        first = pairs_of(observations)[0]
+        faces = Scores(gather(first.named(observations))).faces.drop_nulls("change")
         gaps = faces.group_by("scenario", maintain_order=True).agg(gap=pl.col("change").mean())
         found = []
         for scenario, gap in (

@@ -35,10 +35,15 @@ def draw(estimates: Sequence[Estimate], effects: Sequence[Estimate]) -> list[Cha
 
 def _bars(gender: str, estimates: Sequence[Estimate]) -> Chart:
     figure = new_figure((9.6, 4.4))
+    levels = tuple(dict.fromkeys(str(e.group["skin"]) for e in estimates))
+    skins = SKINS if {*levels} <= {*SKINS} else levels
+    layers = LOOKS.values()
+    own_looks = {skin: Layer(skin, layer.colour, layer.hatch) for skin, layer in zip(skins, layers, strict=False)}
+    looks = LOOKS if skins is SKINS else own_looks
     for axes, metric in zip(figure.subplots(1, 2), SHOWN, strict=True):
-        own = [(skin, e) for skin in SKINS for e in estimates if e.metric == metric and e.group["skin"] == skin]
+        own = [(skin, e) for skin in skins for e in estimates if e.metric == metric and e.group["skin"] == skin]
         bars = [(skin, Column(str(e.group["category"]), e.value, e.low, e.high)) for skin, e in own]
-        grouped_bars(axes, f"{metric} (%)", [(LOOKS[skin], [b for name, b in bars if name == skin]) for skin in SKINS])
+        grouped_bars(axes, f"{metric} (%)", [(looks[skin], [b for name, b in bars if name == skin]) for skin in skins])
         axes.set_ylim(0, 105)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL)

@@ -32,7 +32,7 @@ __all__ = ["BIStereoTuples", "BIStereoTuplesMetricOptions"]
 
 KEEP = ("test", "item", "dimension", "disadvantaged", "gender", "validated")
 LOGS = ("log_biased", "log_unbiased")
-KNOWN = {"choice": ("biased", "unbiased", "other"), "gender": ("women", "men"), "condition": CONDITIONS}
+KNOWN = {"choice": ("biased", "unbiased", "other"), "condition": CONDITIONS}
 SHARES = (("gender",), ("gender", "dimension"))
 AGAINST = {PRIOR: "normalised", SWAPPED: "swapped", CONTROL: "controlled"}
 """What measures are called that compare the log-odds given the two groups with those of another condition."""

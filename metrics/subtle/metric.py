@@ -269,6 +269,16 @@ class Subtle(DeclaredMetric):
         measures = tuple(m for m in self._declared.measures if options.no_match == "zero" or m.group != CODED_TOO)
         return msgspec.structs.replace(self._declared, measures=measures, clusters=self.clusters_of(options))
 
+    def design_of(self, rows: pl.DataFrame, options: SubtleMetricOptions) -> Declaration:
+        """Return what is declared, with comparisons of the pronouns that own data have."""
+        declared = self.design(options)
+        pronouns = rows["pronoun"].drop_nulls().cast(pl.String).unique(maintain_order=True).to_list()
+        if {*pronouns} <= {*PRONOUNS}:
+            return declared
+        others = [measure for measure in declared.measures if "pronouns" not in measure.group]
+        compared = (_between(option, *pair) for option in POLARITIES for pair in combinations(pronouns, 2))
+        return msgspec.structs.replace(declared, measures=(*others, *compared))
+
     def rows(self, observations: pl.DataFrame, options: SubtleMetricOptions) -> pl.DataFrame:
         """Return the answers; those without a choice are not ok.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Literal, NamedTuple
 
 from ...core.contracts import Unreadable
@@ -19,6 +20,9 @@ PROMPT = (
 """Source: the paper, section 3.2, which has the question for a pair of jobs, with the article `a`."""
 
 
+_SLOT = re.compile(r"\{(article|[abxy])\}")
+
+
 class Order(NamedTuple):
     """One of the four orders of a question."""
 
@@ -32,13 +36,13 @@ ORDERS = tuple(Order(first, asked) for first in LABELS for asked in ("ab", "ba")
 """In the order of the paper."""
 
 
-def prompt_of(scenario: Scenario, order: Order, articles: Articles) -> str:
+def prompt_of(scenario: Scenario, order: Order, articles: Articles, question: str = PROMPT) -> str:
     """Return the question."""
     options = (scenario.first, scenario.second) if order.first_is == "a" else (scenario.second, scenario.first)
     article = "a" if articles == "always" else scenario.article
-    return PROMPT.format(
-        article=f" {article}" if article else "", a=options[0], b=options[1], x=order.asked[0], y=order.asked[1]
-    )
+    article = f" {article}" if article else ""
+    slots = {"article": article, "a": options[0], "b": options[1], "x": order.asked[0], "y": order.asked[1]}
+    return _SLOT.sub(lambda slot: slots[slot[1]], question)
 
 
 def read_answer(text: str) -> str | Unreadable:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...core.design import AnswerForm, Balanced, By, Design, Fixed, Group, Levels, Question, Repeat, Sampled
 from ...core.design.levels import Value
 from .asking import ORDERS
 from .scenarios import Scenario
-from .terms import ATTRACTIVENESS, DESIGN, ORDER, PERSON, TRAITS, VARIANTS
+from .terms import ATTRACTIVENESS, DESIGN, ORDER, PERSON, TRAITS
 
 COLUMNS = {
     "scenario": "scenario",
@@ -33,7 +33,7 @@ def face_design(
 
     Args:
         people: The faces, a row each: its name and the columns of the person.
-        images: The original and filtered image of each face, with the columns `face` and `variant`.
+        images: The images of each face, with the columns `face` and `variant`.
         scenarios: The scenarios.
         seeds: Seeds of each question; none: it has no seed.
     """
@@ -57,14 +57,12 @@ def face_design(
     )
 
 
-def image_table(people: Sequence[dict[str, Value]], ratings: dict[tuple[str, str], dict[str, str]]) -> Levels:
-    """Return the two images of each face, with people's ratings of how attractive the face is in each."""
+def image_table(images: Iterable[tuple[str, str]], ratings: dict[tuple[str, str], dict[str, str]]) -> Levels:
+    """Return the images of each face, by face and variant, with people's ratings of how attractive the face is."""
     return Levels.of_rows(
         (
-            {"face": one["name"], "variant": variant}
-            | {ATTRACTIVENESS: ratings.get((str(one["name"]), variant), {}).get(ATTRACTIVENESS)}
-            for one in people
-            for variant in VARIANTS
+            {"face": face, "variant": variant} | {ATTRACTIVENESS: ratings.get((face, variant), {}).get(ATTRACTIVENESS)}
+            for face, variant in images
         ),
         name="{face}/{variant}",
     )

@@ -35,12 +35,13 @@ from ...core.contracts.records import (
 )
 from ...core.contracts.words import SMALLEST_P, counted
 from ...core.design import Cell, Design, DesignedStage
+from ...core.design.folder import table_at
 from ...core.design.levels import Value
 from ...core.pictures.names import WHITE, background_colour
 from ...core.statistics.estimates import TestingOptions, fewest_together
 from ...core.tables import TableOptions
 from ..shared.sampling import ensure_drawable
-from .asking import LABELS, ORDERS, Articles, prompt_of, read_answer, score_of, share_of_a
+from .asking import LABELS, ORDERS, PROMPT, Articles, prompt_of, read_answer, score_of, share_of_a
 from .design import FACTORS, face_design, image_table
 from .faces import Face, draw, paper_faces, stimulus
 from .scenarios import Scenario, load_scenarios
@@ -56,8 +57,9 @@ class AttractivenessOptions(TableOptions, frozen=True, kw_only=True):
     option_effects = {
         "data": "file",
         "scenarios": "file",
-        **harmless("categories background"),
+        **harmless("categories background question"),
     }
+    worded: ClassVar[frozenset[str]] = frozenset({"question", "built_in"})
 
     data: str | None = None
     """A folder with `metadata.csv`, or that file; None: schematic faces, in the numbers of the paper."""
@@ -69,7 +71,10 @@ class AttractivenessOptions(TableOptions, frozen=True, kw_only=True):
     """Temperature of `generate`; None: the model's own default, as in the paper."""
     max_tokens: int = 16
     scenarios: str | None = None
-    """A CSV file of your own scenarios, asked in addition to the 91."""
+    """A file of your own scenarios, asked in addition to the 91; unless set, `scenarios.csv` beside the faces."""
+    question: str = PROMPT
+    """The question, with the options as `{a}` and `{b}`, their article as `{article}`, and the labels in the order in
+    which they are named, `{x}` and `{y}`; the paper's unless it is set."""
     built_in: bool = True
     """Whether to ask the 91 scenarios."""
     categories: tuple[str, ...] = ()
@@ -84,9 +89,11 @@ class AttractivenessOptions(TableOptions, frozen=True, kw_only=True):
     """Colour behind transparent pixels of your pictures: red, green and blue as six hexadecimal digits."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid sampling options and colours."""
+        """Refuse invalid sampling options and colours, and a question without an option."""
         ensure_drawable(self)
         background_colour(self.background)
+        if lacking := [slot for slot in ("{a}", "{b}") if slot not in self.question]:
+            raise UsageError(f"question lacks {', '.join(lacking)}. Write where they stand.", code="options.value")
 
 
 class AskedStage(DesignedStage):
@@ -105,7 +112,7 @@ class AskedStage(DesignedStage):
     @cached_property
     def design(self) -> Design:
         """Return the design; no image is drawn for it."""
-        return face_design(self._people, image_table(self._people, self._ratings), self.scenarios, self.seeds)
+        return face_design(self._people, image_table(self._variants, self._ratings), self.scenarios, self.seeds)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -116,7 +123,15 @@ class AskedStage(DesignedStage):
     def _people(self) -> list[dict[str, Value]]:
         if self._options.data is None:
             return [{"name": face.id, **{name: getattr(face, name) for name in PERSON}} for face in self._drawn]
-        return [{"name": one.face, **one.person()} for one in self.stimuli[:: len(VARIANTS)]]
+        first = {one.face: one for one in reversed(self.stimuli)}
+        return [{"name": face, **first[face].person()} for face in dict.fromkeys(one.face for one in self.stimuli)]
+
+    @cached_property
+    def _variants(self) -> list[tuple[str, str]]:
+        """Return the images, by face and variant."""
+        if self._options.data is not None:
+            return [(image.face, image.variant) for image in self.stimuli]
+        return [(face.id, variant) for face in self._drawn for variant in VARIANTS]
 
     @cached_property
     def _ratings(self) -> dict[tuple[str, str], dict[str, str]]:
@@ -125,7 +140,10 @@ class AskedStage(DesignedStage):
     @cached_property
     def scenarios(self) -> list[Scenario]:
         """Return the chosen scenarios. The file is read only here, so answers can be scored again without it."""
-        found = load_scenarios(self._options.scenarios, self._options.built_in)
+        path, data = self._options.scenarios, self._options.data
+        if path is None and data is not None:
+            path = table_at(data, "scenarios")
+        found = load_scenarios(path, self._options.built_in)
         known = dict.fromkeys(scenario.category for scenario in found)
         for name in self._options.categories:
             if name not in known:
@@ -138,7 +156,7 @@ class AskedStage(DesignedStage):
 
     @cached_property
     def stimuli(self) -> list[Stimulus]:
-        """Return the chosen images of own data, original and filtered of each face; schematic faces are drawn later."""
+        """Return the chosen images of own data; schematic faces are drawn later."""
         return [] if self._read is None else _first(self._read.stimuli, self._options.per_cell)
 
     @cached_property
@@ -194,7 +212,7 @@ class AskedStage(DesignedStage):
 
     def alike(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[tuple[Trial, int]]:
         """Yield the questions about one image, each with the number of images, so that a plan draws no images."""
-        images = len(self._people) * len(VARIANTS)
+        images = len(self._variants)
         about = np.arange(self.design.size // images if images else 0)
         for trial in self.design.trials(lambda cell: self._ask(cell, Image("0" * 64)), about):
             yield trial, images
@@ -227,7 +245,9 @@ class AskedStage(DesignedStage):
     def _texts(self) -> dict[tuple[Value, Value], Text]:
         # All images have the same few hundred questions, made once, because there may be a million trials.
         return {
-            (scenario.id, "/".join(order)): Text(prompt_of(scenario, order, self._options.articles))
+            (scenario.id, "/".join(order)): Text(
+                prompt_of(scenario, order, self._options.articles, self._options.question)
+            )
             for scenario in self.scenarios
             for order in ORDERS
         }

@@ -68,8 +68,9 @@ class Stimuli(msgspec.Struct, frozen=True):
 def read_stimuli(path: str, options: TableOptions = PLAIN, background: str = WHITE) -> Stimuli:
     """Read a folder with `metadata.csv`, or the CSV file itself; files are named relative to it.
 
-    Columns: `face_id`, `file`, `variant` (`original`, `filtered`), `gender`, `age_group`, `race`, `source`, and any
-    `rating_NAME`. A face with an empty `gender`, `age_group` or `race` is left out of the comparisons by that column.
+    Columns: `face_id`, `file`, `variant` (`original`, `filtered`, or others), `gender`, `age_group`, `race`, `source`,
+    and any `rating_NAME`. A face with an empty `gender`, `age_group` or `race` is left out of the
+    comparisons by that column.
 
     Args:
         path: The folder or the file.
@@ -77,7 +78,8 @@ def read_stimuli(path: str, options: TableOptions = PLAIN, background: str = WHI
         background: Colour behind transparent pixels: red, green and blue as six hexadecimal digits.
 
     Raises:
-        DataError: a face does not have one picture per variant, a picture is missing, unreadable, blank or a duplicate,
+        DataError: a face does not have one picture per variant (of three or more variants: one without a change, and at
+            least one other), a picture is missing, unreadable, blank or a duplicate,
             or the two rows of a face differ in size or in other columns. The error lists all problems.
         MissingExtraError: Pillow is not installed.
     """
@@ -87,7 +89,7 @@ def read_stimuli(path: str, options: TableOptions = PLAIN, background: str = WHI
     faults = _faults(parsed.values)
     left = parsed.without([faults[line] for line in sorted(faults)], options)
     checked = [entry for entry in parsed.values if entry.row.line not in faults]
-    place = {variant: number for number, variant in enumerate(VARIANTS)}
+    place = {variant: number for number, variant in enumerate(_variants(entry.row for entry in parsed.values))}
     order = {face: number for number, face in enumerate(dict.fromkeys(entry.stimulus.face for entry in checked))}
     stimuli = sorted((entry.stimulus for entry in checked), key=lambda s: (order[s.face], place[s.variant]))
     pictures = (entry.picture for entry in checked if entry.picture is not None)
@@ -97,7 +99,7 @@ def read_stimuli(path: str, options: TableOptions = PLAIN, background: str = WHI
 def _read(row: Row, folder: Path, background: str) -> _Checked:
     """Return a row with its picture; whether that can be shown is told beside the other rows of the face."""
     file = folder / row.filled("file").strip()
-    face, variant = row.filled("face_id").strip(), row.choice("variant", VARIANTS)
+    face, variant = row.filled("face_id").strip(), _variant(row)
     cells: dict[str, Any] = {name: row.optional(name) for name in PERSON}
     stimulus = Stimulus(face=face, variant=variant, path=str(file), ratings=_ratings(row), **cells)
     try:
@@ -128,6 +130,21 @@ def _faults(checked: Sequence[_Checked]) -> dict[int, RowError]:
     return faults
 
 
+def _variant(row: Row) -> str:
+    """Return the variant of an image: one of the study's in any case, any other as it is written."""
+    plain = row.filled("variant").strip()
+    return plain.casefold() if plain.casefold() in VARIANTS else plain
+
+
+def _variants(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return the variants, the one without a change first; those of the study where there are no others."""
+    variants = tuple(dict.fromkeys(map(_variant, rows)))
+    if {*variants} <= {*VARIANTS}:
+        return VARIANTS
+    reference = VARIANTS[0] if VARIANTS[0] in variants else variants[0]
+    return (reference, *(variant for variant in variants if variant != reference))
+
+
 def _why(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error) or type(error).__name__
 
@@ -155,12 +172,19 @@ def _duplicates(checked: Sequence[_Checked]) -> Iterable[RowError]:
 
 def _unpaired(checked: Sequence[_Checked]) -> Iterable[RowError]:
     counts = Counter((entry.stimulus.face, entry.stimulus.variant) for entry in checked)
+    reference, *changed = variants = _variants(entry.row for entry in checked)
+    reason = "a face without one image of each variant"
     for entry in checked:
         face = entry.stimulus.face
-        for variant in VARIANTS:
-            if (number := counts[face, variant]) != 1:
+        for variant in variants:
+            number = counts[face, variant]
+            # Of several changes a face may lack some.
+            if number != 1 and (number or len(changed) < 2 or variant == reference):
                 problem = f"face {face!r} has {number} images of variant {variant!r}; it needs one."
-                yield entry.row.fault(problem, "data.images", "a face without one image of each variant")
+                yield entry.row.fault(problem, "data.images", reason)
+        if not any(counts[face, variant] for variant in changed):
+            problem = f"face {face!r} has no image besides {reference!r}; it needs one with a change."
+            yield entry.row.fault(problem, "data.images", reason)
 
 
 def _unlike(checked: Sequence[_Checked]) -> Iterable[RowError]:

@@ -11,6 +11,7 @@ import msgspec
 from ...core.contracts import Counting
 from ...core.contracts.errors import UnknownNameError
 from ...core.design import Cell, Design, DesignedStage, Rows, Worded
+from ...core.design.folder import parts_of
 from ...core.tables import Parsed, TableOptions
 from ..shared.sentence_pairs import Pair, draw_rows
 from .attributes import is_asked
@@ -24,7 +25,7 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
 
     selection: Selection
     data: str | None = None
-    """A CSV file with pairs; None: they are generated."""
+    """A file or folder with pairs; None: they are generated."""
     per_cell: int | None = None
     """Maximum number of pairs per axis, gender and sentiment; None: all."""
     seed: int = 0
@@ -52,16 +53,19 @@ class AskedPairs(msgspec.Struct, frozen=True, dict=True):
             UnknownNameError: An axis, gender or sentiment is unknown.
         """
         selection = _checked(self.selection, self.everything)
-        return pairs_design(selection) if self._listed is None else own_design(self._listed.values(), selection)
+        return pairs_design(selection) if self._listed is None else self._own(selection)
 
     @cached_property
     def everything(self) -> Design:
         """Return the design of all pairs or of the file, without selection, also those that are not asked."""
         if self._listed is not None:
-            return own_design(self._listed.values(), Selection())
+            return self._own(Selection())
         everything = Selection(attributes="paper")
         parts = {name: getattr(self.selection, name) for name in ("position", "beautiful", "texts")}
         return pairs_design(msgspec.structs.replace(everything, **parts))
+
+    def _own(self, selection: Selection) -> Design:
+        return own_design((self._listed or {}).values(), selection, parts_of(self.data))
 
     def asked(self, cell: Cell) -> bool:
         """Return whether the words of a pair are asked together."""

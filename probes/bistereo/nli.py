@@ -23,11 +23,14 @@ from ...core.contracts import (
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import AnyRequest, AnyResponse, Classify, Generate, Likelihood, Request, Scalar
 from ...core.design import Cell, Design, DesignedStage, Rows
+from ...core.tables import Parsed
 from ..shared.sentence_pairs import draw_rows
 from .attributes import Attributes
 from .nli_asking import OUTCOMES, AskingOptions, ask, read
 from .nli_design import CELL, FACTORS, Selection, nli_design, texts
 from .nli_labels import PRIORS, PriorStage, with_priors
+from .own_nli import Inference, own_nli_design, read_inferences
+from .terms import LABELS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +39,10 @@ if TYPE_CHECKING:
 class BIStereoNLIOptions(AskingOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-nli`."""
 
-    option_effects = harmless("genders categories")
+    option_effects = {"data": "file", **harmless("genders categories")}
+
+    data: str | None = None
+    """A file or folder of your own pairs, a row per pair and group, instead of the generated ones."""
 
     genders: tuple[str, ...] = ()
     """`women`, `men`; empty: both."""
@@ -64,10 +70,34 @@ class NLIStage(DesignedStage):
     def __init__(self, options: BIStereoNLIOptions) -> None:
         self._options = options
 
+    @cached_property
+    def parsed(self) -> Parsed[Inference] | None:
+        """Return own pairs. The file is read only here, so answers can be scored again without it."""
+        chosen = self._options
+        return None if chosen.data is None else read_inferences(chosen.data, chosen)
+
+    def notes(self) -> Sequence[str]:
+        """Return what was left out of the file."""
+        return () if self.parsed is None else self.parsed.notes()
+
+    @cached_property
+    def _own(self) -> Design | None:
+        chosen = self._options
+        if self.parsed is None or chosen.data is None:
+            return None
+        for what, asked in (("gender", chosen.genders), ("category", chosen.categories)):
+            levels = dict.fromkeys(str(pair.factors[what]) for pair in self.parsed.values)
+            if unknown := next((name for name in asked if name not in levels), None):
+                raise UnknownNameError(what, unknown, levels)
+        return own_nli_design(self.parsed.values, _selection(chosen), chosen.data, _answers(chosen))
+
     @property
     def design(self) -> Design:
         """Return the design of the pairs."""
-        return nli_design(_selection(self._options))
+        return self._own or nli_design(_selection(self._options), _answers(self._options))
+
+    def _texts(self, cell: Cell) -> tuple[str, str]:
+        return texts(cell) if self._own is None else (cell.text("text.premise"), cell.text("text.hypothesis"))
 
     @cached_property
     def rows(self) -> Rows | None:
@@ -77,11 +107,11 @@ class NLIStage(DesignedStage):
 
     def request(self, cell: Cell) -> AnyRequest:
         """Return the question about premise and hypothesis."""
-        return ask(*texts(cell), self._options)
+        return ask(*self._texts(cell), self._options)
 
     def further(self, cell: Cell) -> Mapping[str, Scalar]:
         """Return the premise and the hypothesis."""
-        return dict(zip(("premise", "hypothesis"), texts(cell), strict=True))
+        return dict(zip(("premise", "hypothesis"), self._texts(cell), strict=True))
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the label, and its probability if there is one."""
@@ -138,17 +168,27 @@ class BIStereoNLI(Probe):
                 f"per_cell is {options.per_cell}. Give 1 or more, or omit it for all pairs.",
                 code="options.value",
             )
-        whole = nli_design(Selection())
-        for what, asked in (("gender", options.genders), ("category", options.categories)):
-            for name in asked:
-                if name not in (names := [str(level) for level in whole.levels(what)]):
-                    raise UnknownNameError(what, name, names)
+        if options.data is None:
+            whole = nli_design(Selection())
+            for what, asked in (("gender", options.genders), ("category", options.categories)):
+                for name in asked:
+                    if name not in (names := [str(level) for level in whole.levels(what)]):
+                        raise UnknownNameError(what, name, names)
         stage = STAGES[options.asking](options)
         return [stage.priors(), stage] if isinstance(stage, LikelihoodNLIStage) else [stage]
 
     def design(self, options: BIStereoNLIOptions) -> Design:
-        """Return the declared design of the pairs."""
-        return nli_design(_selection(options))
+        """Return the declared design of the pairs.
+
+        Raises:
+            DataError: The file of `data` cannot be used.
+        """
+        return NLIStage(options).design
+
+
+def _answers(options: BIStereoNLIOptions) -> tuple[str, ...]:
+    """Return what a model answers, as the study asks."""
+    return options.names if options.asking == "classify" else options.answers or LABELS
 
 
 def _selection(options: BIStereoNLIOptions) -> Selection:

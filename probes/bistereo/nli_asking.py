@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from ...core.contracts import Options, Unreadable, harmless
+from ...core.contracts import Unreadable, harmless
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -28,9 +28,10 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.reading.results import Unread
+from ...core.tables import TableOptions
 from ..shared.sampling import ensure_drawable
 from .nli_labels import Labels, label_shares
-from .nli_reading import read_words
+from .nli_reading import OwnWords, read_words
 from .terms import LABELS
 
 PROBABILITIES = tuple(f"p_{label}" for label in LABELS)
@@ -41,11 +42,12 @@ PAPERS = "4"
 _SLOT = re.compile(r"\{(?:premise|hypothesis)\}")
 
 
-class AskingOptions(Options, frozen=True, kw_only=True):
+class AskingOptions(TableOptions, frozen=True, kw_only=True):
     """Options of the requests."""
 
-    option_effects = harmless("prompt names labels")
+    option_effects = harmless("prompt names labels question answers lead")
     rereads: ClassVar[frozenset[str]] = frozenset({"labels"})
+    worded: ClassVar[frozenset[str]] = frozenset({"question", "answers", "lead", "names"})
 
     asking: Asking = "classify"
     """`classify`: a model fine-tuned on inference; `generate`: an instruction model answers in words, as in the paper;
@@ -56,6 +58,12 @@ class AskingOptions(Options, frozen=True, kw_only=True):
     favours words of many tokens."""
     prompt: str | int = PAPERS
     """Prompt of `generate` and `likelihood`: `1`, `2`, `3`, `3-as-printed` or `4` of appendix K.1."""
+    question: str = ""
+    """Your own text of the question, with `{premise}` and `{hypothesis}`; empty: that of `prompt`."""
+    answers: tuple[str, ...] = ()
+    """Words for entailment, contradiction and neutral in the question; empty: these."""
+    lead: str = "Inference:"
+    """What stands before the word whose likelihood is asked."""
     names: tuple[str, ...] = LABELS
     """The classifier's names of entailment, contradiction and neutral, if they differ."""
     temperature: float | None = 0.0
@@ -70,6 +78,13 @@ class AskingOptions(Options, frozen=True, kw_only=True):
                 f"names has {', '.join(self.names) or 'nothing'}. Name three labels: {', '.join(LABELS)}.",
                 code="options.value",
             )
+        if self.answers and len({word.strip().lower() for word in self.answers} - {""}) != len(LABELS):
+            raise UsageError(
+                f"answers has {', '.join(self.answers)}. Name three words: for {', '.join(LABELS)}.",
+                code="options.value",
+            )
+        if lacking := [slot for slot in ("{premise}", "{hypothesis}") if self.question and slot not in self.question]:
+            raise UsageError(f"question lacks {', '.join(lacking)}. Write where they stand.", code="options.value")
         # On the command line, `prompt=1` is read as a number.
         msgspec.structs.force_setattr(self, "prompt", str(self.prompt))
         if self.prompt not in load_prompts():
@@ -90,10 +105,12 @@ def ask(premise: str, hypothesis: str, options: AskingOptions) -> AnyRequest:
         return Classify(text=premise, pair=hypothesis)
     # Not `format`, which would replace braces in the user's own sentences.
     told = {"{premise}": premise, "{hypothesis}": hypothesis}
-    text = _SLOT.sub(lambda slot: told[slot[0]], load_prompts()[str(options.prompt)])
+    text = _SLOT.sub(lambda slot: told[slot[0]], options.question or load_prompts()[str(options.prompt)])
     if options.asking == "likelihood":
-        return Likelihood(prompt=f"{text}\nInference:", continuations=tuple(f" {name.title()}" for name in LABELS))
-    sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, stop=("\nPremise:",))
+        words = options.answers or tuple(name.title() for name in LABELS)
+        return Likelihood(prompt=f"{text}\n{options.lead}", continuations=tuple(f" {word}" for word in words))
+    stop = () if options.question else ("\nPremise:",)
+    sampling = Sampling(temperature=options.temperature, max_tokens=options.max_tokens, stop=stop)
     return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
 
 
@@ -108,7 +125,8 @@ def read(
         factors: Of the trial; with likelihoods among them the labels' priors.
     """
     if isinstance(response, Generation):
-        found = read_words(response.text, numbered=options.prompt in ("1", "2"))
+        words = OwnWords(options.answers, options.lead) if options.answers else None
+        found = read_words(response.text, numbered=options.prompt in ("1", "2") and not options.question, own=words)
         if isinstance(found, Unread):
             return found.unreadable()
         return {"label": found.value, **dict.fromkeys(PROBABILITIES)}

@@ -83,7 +83,7 @@ def load_lists() -> Lists:
 
 
 @functools.lru_cache(maxsize=4)
-def nli_design(selection: Selection) -> Design:
+def nli_design(selection: Selection, answers: tuple[str, ...] = LABELS) -> Design:
     """Return the design of a selection; each pair is of a fair and a dark skin tone."""
     lists = load_lists()
     # Templates of a kind that does not stand with every noun have one each, in turn.
@@ -105,7 +105,7 @@ def nli_design(selection: Selection) -> Design:
         id="{pair}/{skin}",
         where={name: levels for name, levels in asked.items() if levels},
         without=(screened,) if selection.attributes == "screened" else (),
-        answer=AnswerForm("label", outcome="label", answers=LABELS, up=LABELS[:1]),
+        answer=AnswerForm("label", outcome="label", answers=answers, up=answers[:1]),
     )
 
 

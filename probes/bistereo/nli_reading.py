@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+from ...core.reading.choice import Choice, read_choice
 from ...core.reading.results import Unread, Value
 from ...core.reading.stated import Labels, read_stated
 from .terms import LABELS
@@ -18,8 +20,27 @@ _GLOSS = re.compile(r"\(the hypothesis[^)]*\)?", re.I)
 """Explanations of the labels in prompts 1 and 2. A model may repeat them, and one explanation names another label."""
 
 
-def read_words(text: str, *, numbered: bool) -> Value[str] | Unread:
-    """Return the label of an answer; `numbered` says whether the prompt numbers the labels from 1 to 3."""
+class OwnWords(NamedTuple):
+    """Words of a question in another language: for the labels, and before the answer."""
+
+    answers: tuple[str, ...]
+    lead: str
+
+
+def read_words(text: str, *, numbered: bool, own: OwnWords | None = None) -> Value[str] | Unread:
+    """Return the label of an answer; `numbered` says whether the prompt numbers the labels from 1 to 3.
+
+    In own words an answer must state the label: which words deny one is not known in every language.
+    """
+    if own is not None:
+        return _read_own(text, own)
     # The pair that a model repeats, and the further pairs that a base model adds, are no part of the answer.
     answer = _FURTHER.split(_REPEATED.sub("", text), maxsplit=1)[0]
     return read_stated(_GLOSS.sub("", answer), _NUMBERED if numbered else _LABELS)
+
+
+def _read_own(text: str, own: OwnWords) -> Value[str] | Unread:
+    # The lead that an answer repeats says nothing; the words of the labels may be several.
+    lead = re.escape(own.lead.strip().rstrip(":"))
+    plain = re.sub(rf"\A\s*{lead}\s*:?\s*", "", text, flags=re.I) if lead else text
+    return read_choice(plain, Choice(options=dict(zip(LABELS, own.answers, strict=True))))

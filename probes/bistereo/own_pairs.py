@@ -1,13 +1,18 @@
-"""Pairs of one's own, read from a CSV file with the columns of `REQUIRED` and `OPTIONAL`."""
+"""Pairs of one's own, read from a file or folder with the columns of `REQUIRED` and `OPTIONAL`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from ...core.contracts.records import Scalar
 from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
-from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
-from ..shared.sentence_pairs import Pair, Spans, checked_difference, words
+from ...core.design.factors import AnyFactor
+from ...core.design.folder import further, parse_data, parts_of
+from ...core.design.levels import Value
+from ...core.tables import Form, Parsed, Row, TableOptions
+from ..shared.sentence_pairs import Pair, Spans, checked_difference, parts_columns, words
 from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, Selection, chosen_cells
 from .pairs_texts import SIDES
 
@@ -19,15 +24,15 @@ PARTS = (
 )
 
 
-def own_design(listed: Iterable[Pair], selection: Selection) -> Design:
-    """Return the design of the selected pairs of a file: a row per pair, and its two sides."""
+def own_design(listed: Iterable[Pair], selection: Selection, own: tuple[AnyFactor, ...] = ()) -> Design:
+    """Return the design of the selected pairs: a row per pair, and its two sides; `own` are parts of a folder."""
     pairs = list(listed)
-    table = Levels(
-        tuple(pair.id for pair in pairs),
-        {part.name: tuple(pair.factors[part.name] for pair in pairs) for part in PARTS},
-    )
+    columns_known: dict[str, tuple[Value, ...]] = {
+        part.name: tuple(pair.factors[part.name] for pair in pairs) for part in PARTS
+    }
+    table = Levels(tuple(pair.id for pair in pairs), columns_known | parts_columns(pairs, own))
     columns = {name: name for name in COLUMNS}
-    factors = (Sampled("pair", table, PARTS), Group("side", SIDES))
+    factors = (Sampled("pair", table, (*PARTS, *own)), Group("side", SIDES))
     return Design(factors, columns=columns, id=ID, where=chosen_cells(selection), answer=ANSWER)
 
 
@@ -38,15 +43,16 @@ def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
         DataError: The file cannot be used, or has rows that cannot.
     """
     seen: dict[str, int] = {}
+    parts = parts_of(path)
 
     def pair_of(row: Row) -> Pair:
         pair = _from_row(row, f"row-{row.index + 1}")
         if (first := seen.setdefault(pair.id, row.line)) != row.line:
             problem = f"pair {pair.id!r} is already on line {first}. Give every pair its own name."
             raise row.fault(problem, "data.duplicate", "a name that another pair has")
-        return pair
+        return msgspec.structs.replace(pair, parts=further(row, parts)) if parts else pair
 
-    return parse_file(path, Form(REQUIRED, OPTIONAL), pair_of, options)
+    return parse_data(path, Form(REQUIRED, OPTIONAL), pair_of, options)
 
 
 def _from_row(row: Row, number: str) -> Pair:

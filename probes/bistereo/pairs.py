@@ -45,7 +45,7 @@ class BIStereoOptions(PairOptions, frozen=True, kw_only=True):
     before: str = ""
     """Text before every sentence; needed by causal models without a token for the beginning."""
     data: str | None = None
-    """A CSV file of your own pairs, instead of the generated ones."""
+    """A file or folder of your own pairs, instead of the generated ones."""
     axes: tuple[str, ...] = ()
     """Axes to ask about; empty: all."""
     genders: tuple[str, ...] = ()

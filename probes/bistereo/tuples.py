@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from ...core.contracts import Counting, Options, Probe, Stage, Unreadable
+from ...core.contracts import Counting, Options, Probe, Stage, Unreadable, harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -27,6 +27,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.design import Cell, Design, DesignedStage
+from ...core.design.folder import parts_of
 from ...core.reading.clauses import Mark, decide
 from ...core.reading.results import Value
 from ...core.reading.unwrap import unwrap
@@ -47,6 +48,7 @@ NOBODY = "Person"
 """Neutral word in the place of both groups, for the prior of the two answers."""
 TWO = "One {term}", "Another {term}"
 """Two different subjects without a description, in the place of the two groups."""
+_PLACE = re.compile(r"\{([abc])\}")
 NEEDS = "A test needs a negative tuple of a disadvantaged group, its opposite, and an advantaged group."
 COMPLETE = "`prejudge tuples complete FILE` drafts missing columns for you to check."
 
@@ -54,12 +56,19 @@ COMPLETE = "`prejudge tuples complete FILE` drafts missing columns for you to ch
 class BIStereoTuplesOptions(TableOptions, frozen=True, kw_only=True):
     """Parameters of `bistereo-tuples`."""
 
-    option_effects = {"data": "file"}
+    option_effects = {"data": "file", **harmless("question nobody subjects")}
+    worded: ClassVar[frozenset[str]] = frozenset({"question", "nobody", "subjects"})
 
     asking: Literal["likelihood", "generate"] = "likelihood"
     """`likelihood`: the likelier D, as in the paper; `generate`: the model writes D."""
     data: str | None = None
-    """A CSV file of tuples, such as the authors' 553, instead of those printed in the paper."""
+    """A file or folder of tuples, such as the authors' 553, instead of those printed in the paper."""
+    question: str = PROMPT
+    """The analogy, with the places `{a}`, `{b}` and `{c}`; the paper's unless it is set."""
+    nobody: str = NOBODY
+    """Neutral word in the place of both groups."""
+    subjects: tuple[str, str] = TWO
+    """Two subjects without a description, with the noun as `{term}`."""
     annotators: int = 2
     """Minimum number of annotators, of the paper's five or of the file's, who called a tuple a stereotype."""
     unscored: bool = True
@@ -76,8 +85,10 @@ class BIStereoTuplesOptions(TableOptions, frozen=True, kw_only=True):
     max_tokens: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse invalid sampling options."""
+        """Refuse invalid sampling options, and an analogy without a place."""
         ensure_drawable(self)
+        if lacking := [place for place in ("{a}", "{b}", "{c}") if place not in self.question]:
+            raise UsageError(f"question lacks {', '.join(lacking)}. Write where the parts stand.", code="options.value")
 
 
 COUNTED = ("gender", "dimension", "validated")
@@ -107,7 +118,8 @@ class AnalogyStage(DesignedStage):
         """Return the design. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
         tests = build(self._read[0], chosen.annotators, chosen.unscored, unmarked=chosen.unmarked)
-        return test_design(tests if chosen.mirrored else tests.where({"validated": [True]}), self.conditions)
+        asked = tests if chosen.mirrored else tests.where({"validated": [True]})
+        return test_design(asked, self.conditions, parts_of(chosen.data))
 
     def shortage(self) -> str:
         """Return which columns or tuples are missing."""
@@ -125,10 +137,13 @@ class AnalogyStage(DesignedStage):
     def prompt(self, cell: Cell) -> str:
         """Return the prompt of a test under its condition."""
         a, c = cell.text("test.a"), cell.text("test.c")
-        one, another = (subject.format(term=cell["test.term"]) for subject in TWO)
-        subjects = {GROUPS: (a, c), PRIOR: (NOBODY, NOBODY), SWAPPED: (c, a), CONTROL: (one, another)}
+        chosen = self._options
+        one, another = (subject.replace("{term}", cell.text("test.term")) for subject in chosen.subjects)
+        neutral = chosen.nobody, chosen.nobody
+        subjects = {GROUPS: (a, c), PRIOR: neutral, SWAPPED: (c, a), CONTROL: (one, another)}
         first, second = subjects[cell.text("condition")]
-        return PROMPT.format(a=first, b=cell["test.b"], c=second)
+        places = {"a": first, "b": cell.text("test.b"), "c": second}
+        return _PLACE.sub(lambda place: places[place[1]], chosen.question)
 
     def request(self, cell: Cell) -> AnyRequest:
         """Return the request for the two completions of a test."""

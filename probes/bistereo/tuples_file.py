@@ -6,19 +6,28 @@ tuples complete` drafts. Headers, nouns and marks are read in any case, and spac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 import msgspec
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Row, RowError, TableOptions, read_table
+from ...core.contracts.records import Scalar
+from ...core.design.factors import AnyFactor
+from ...core.design.folder import further, parts_of, read_folder
+from ...core.tables import Row, RowError, TableOptions
 from ...core.tables.faults import left_out, refusal
 from ...core.tables.options import PLAIN
 
 NEEDED = ("descriptor", "term", "attribute")
 """Columns that every file must have; without the others a file makes no test."""
 COLUMNS = ("dimension", *NEEDED, "sentiment", "score", "opposite", "standing", "mirrored", "people", "meaning")
+OWN = ("gender", "phrase")
+"""Columns of data whose nouns are not those of the paper: whom a noun is about, and the group as a phrase."""
+DIMENSIONS = ("skin complexion", "body shape", "height", "attire", "miscellaneous")
+"""Dimensions of the paper, which are read in any case; others as they are written."""
+NO_GENDER = "not stated"
+"""Gender of a noun that has none in the file, and is none of the paper's."""
 OTHER_NAMES = {
     "body image descriptor": "descriptor",
     "gender-specific term": "term",
@@ -33,11 +42,11 @@ SENTIMENTS = ("positive", "negative")
 STANDINGS = ("advantaged", "disadvantaged", "")
 MARKS = {"yes": True, "no": False, "": None}
 COUNTERPARTS = {"girl": "boy", "woman": "man", "lady": "gentleman"}
-"""Nouns for women with those for men."""
+"""Nouns for women with those for men, in the paper; data may have any others."""
 TERMS = (*COUNTERPARTS, *COUNTERPARTS.values())
 ANNOTATORS = 5
 """Number of annotators of a tuple, if a file has no column `annotators`."""
-CHOICES = {"term": TERMS, "sentiment": (*SENTIMENTS, ""), "standing": STANDINGS, "mirrored": tuple(MARKS)}
+CHOICES = {"sentiment": (*SENTIMENTS, ""), "standing": STANDINGS, "mirrored": tuple(MARKS)}
 
 
 class Tuple(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,17 +67,28 @@ class Tuple(msgspec.Struct, frozen=True, kw_only=True):
     """The descriptor that this one is a synonym of, or the descriptor itself."""
     meaning: str = ""
     """The attribute that this one is a synonym of, or the attribute itself."""
+    about: str = ""
+    """The gender that the file states; empty: that of the noun."""
+    phrase: str = ""
+    """The group as it is to stand in the analogy; empty: descriptor and noun."""
+    parts: dict[str, Scalar] = {}
+    """Levels of the parts that a folder of data declares."""
     drafted: tuple[str, ...] = ()
     """Columns whose values `prejudge tuples complete` drafted, and nobody confirmed."""
 
     @property
     def gender(self) -> str:
-        """Return `women` or `men`."""
-        return "women" if self.term in COUNTERPARTS else "men"
+        """Return the gender that the file states, or that of the paper's noun: `women` or `men`."""
+        return self.about or gender_of(self.term)
 
     def agreed(self, least: int, unscored: bool) -> bool:
         """Return whether enough annotators agreed; `unscored` decides if the score is not known."""
         return unscored if self.score is None else self.score >= least
+
+
+def gender_of(term: str) -> str:
+    """Return the gender of a noun of the paper; `not stated` for any other."""
+    return "women" if term in COUNTERPARTS else "men" if term in TERMS else NO_GENDER
 
 
 def read_tuples(path: str | None) -> list[Tuple]:
@@ -98,7 +118,7 @@ def tidy_rows(path: str, options: TableOptions = PLAIN) -> list[Row]:
     Raises:
         DataError: the file cannot be used: see `read_table`.
     """
-    table = read_table(path, options=options)
+    table = read_folder(path, options)
     names = {column: _named(column) for column in table.columns}
     if twice := sorted(name for name in {*names.values()} if [*names.values()].count(name) > 1):
         raise DataError(f"{path}: two columns are {twice[0]!r}. Rename or remove one.", code="data.column-twice")
@@ -113,7 +133,11 @@ def tidy_rows(path: str, options: TableOptions = PLAIN) -> list[Row]:
     rows = []
     for row in table.rows:
         cells = {names[column]: " ".join(cell.split()) for column, cell in row.cells.items()}
-        cells |= {name: cells[name].lower() for name in ("dimension", *CHOICES) if name in cells}
+        cells |= {name: cells[name].lower() for name in CHOICES if name in cells}
+        of_the_paper = {"dimension": DIMENSIONS, "term": TERMS}
+        cells |= {
+            name: low for name in of_the_paper if name in cells and (low := cells[name].lower()) in of_the_paper[name]
+        }
         if any(cells.values()):
             rows.append(msgspec.structs.replace(row, cells=cells))
     if not rows:
@@ -129,9 +153,10 @@ def _named(column: str) -> str:
 def _distinct(path: str, rows: list[Row], options: TableOptions) -> tuple[list[Tuple], str]:
     tuples: dict[tuple[str, ...], Tuple] = {}
     faults: list[RowError] = []
+    parts = parts_of(path)
     for row in rows:
         try:
-            read = _tuple(row)
+            read = _tuple(row, parts)
             name = (read.dimension, read.descriptor, read.term, read.attribute)
             if tuples.setdefault(name, read) != read:
                 problem = f"({', '.join(name[1:])}) is here again with other values. Keep one of the rows."
@@ -143,7 +168,7 @@ def _distinct(path: str, rows: list[Row], options: TableOptions) -> tuple[list[T
     return list(tuples.values()), left_out(path, len(rows), faults).sentence()
 
 
-def _tuple(row: Row) -> Tuple:
+def _tuple(row: Row, own: Sequence[AnyFactor]) -> Tuple:
     marks = {name: row.choice(name, known) for name, known in CHOICES.items() if name in row.cells}
     score, asked = (None if row.optional(name) is None else _count(row, name) for name in ("score", "annotators"))
     asked = ANNOTATORS if asked is None else asked
@@ -153,7 +178,7 @@ def _tuple(row: Row) -> Tuple:
     return Tuple(
         dimension=row.optional("dimension") or "",
         descriptor=descriptor,
-        term=marks["term"],
+        term=row.filled("term"),
         attribute=attribute,
         sentiment=marks.get("sentiment", ""),
         score=score,
@@ -163,6 +188,9 @@ def _tuple(row: Row) -> Tuple:
         people=row.optional("people") or descriptor,
         meaning=row.optional("meaning") or attribute,
         drafted=tuple((row.optional("drafted") or "").split()),
+        about=row.optional("gender") or "",
+        phrase=row.optional("phrase") or "",
+        parts=further(row, own),
     )
 
 

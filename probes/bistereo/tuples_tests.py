@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import asdict
 
 from ...core.design import AnswerForm, By, Design, Group, Levels, Sampled, crossed
+from ...core.design.factors import AnyFactor
 from ...core.design.levels import Value
 from .terms import CONTROL, PRIOR
-from .tuples_file import COUNTERPARTS, Tuple
+from .tuples_file import COUNTERPARTS, Tuple, gender_of
 
 LINKS = {"attire": "in", "miscellaneous": "with"}
 """Dimensions whose descriptor is after the noun: `woman in burqa`."""
@@ -46,20 +47,27 @@ def build(tuples: Iterable[Tuple], least: int, unscored: bool, *, unmarked: bool
     """
     agreed = [t for t in tuples if t.agreed(least, unscored)]
     joined = list(crossed({"below": _disadvantaged(agreed), "above": _advantaged(agreed)}, "{below}/{above}").rows())
-    mirrored = (row for row in joined if (row["unmarked"] if unmarked else row["mirrored"] and row["fits"]))
-    rows = [_test(row, str(row["term"]), True) for row in joined]
-    rows += [_test(row, OTHERS[str(row["term"])], False) for row in mirrored]
+    phrases = {(t.descriptor, t.term): t.phrase for t in agreed if t.phrase}
+    # Only the paper's nouns have a counterpart of the other gender.
+    paired = (row for row in joined if str(row["term"]) in OTHERS)
+    mirrored = (row for row in paired if (row["unmarked"] if unmarked else row["mirrored"] and row["fits"]))
+    parts = [name for t in agreed[:1] for name in t.parts]
+    rows = [_test(row, str(row["term"]), True, phrases) | {name: row[name] for name in parts} for row in joined]
+    rows += [_test(row, OTHERS[str(row["term"])], False, phrases) for row in mirrored]
     distinct: dict[Value, dict[str, Value]] = {}
     for row in rows:
         distinct.setdefault(row["name"], row)
     return Levels.of_rows(distinct.values())
 
 
-def test_design(tests: Levels, conditions: tuple[str, ...]) -> Design:
-    """Return the design: each test under each condition, of which the two groups and the same swapped are compared."""
+def test_design(tests: Levels, conditions: tuple[str, ...], own: Sequence[AnyFactor] = ()) -> Design:
+    """Return the design: each test under each condition, of which the two groups and the same swapped are compared.
+
+    `own` are parts of the tests that a folder of data declares.
+    """
     return Design(
         (
-            Sampled("test", tests, PARTS),
+            Sampled("test", tests, (*PARTS, *own)),
             Group("condition", conditions, controls=tuple({PRIOR, CONTROL} & {*conditions})),
         ),
         columns={**COLUMNS, "condition": "condition"},
@@ -69,10 +77,14 @@ def test_design(tests: Levels, conditions: tuple[str, ...]) -> Design:
 
 def _disadvantaged(tuples: Iterable[Tuple]) -> Levels:
     return Levels.of_rows(
-        asdict(t) | {"name": str(at), "gender": t.gender, "unmarked": t.dimension not in ONE_GENDER}
+        _columns(t) | {"name": str(at), "gender": t.gender, "unmarked": t.dimension not in ONE_GENDER}
         for at, t in enumerate(tuples)
         if t.dimension and t.sentiment == "negative" and t.standing == "disadvantaged" and t.opposite
     )
+
+
+def _columns(one: Tuple) -> dict[str, Value]:
+    return {name: value for name, value in asdict(one).items() if name != "parts"} | one.parts
 
 
 def _advantaged(tuples: Iterable[Tuple]) -> Levels:
@@ -88,11 +100,17 @@ def _advantaged(tuples: Iterable[Tuple]) -> Levels:
     )
 
 
-def _test(row: Mapping[str, Value], term: str, validated: bool) -> dict[str, Value]:
-    role = next(woman for woman, man in COUNTERPARTS.items() if term in (woman, man))
+def _test(
+    row: Mapping[str, Value], term: str, validated: bool, phrases: Mapping[tuple[str, str], str]
+) -> dict[str, Value]:
+    role = next((woman for woman, man in COUNTERPARTS.items() if term in (woman, man)), term)
     dimension, descriptor, advantaged = (str(row[name]) for name in ("dimension", "descriptor", "advantaged"))
     item = f"{dimension}/{advantaged}/{descriptor}/{role}/{row['attribute']}"
-    gender = "women" if term in COUNTERPARTS else "men"
+    gender = str(row["gender"]) if validated else gender_of(term)
+
+    def phrase(described: str) -> str:
+        return phrases.get((described, term)) or _phrase(dimension, described, term)
+
     return {
         "name": f"{item}/{gender}",
         "item": item,
@@ -102,9 +120,9 @@ def _test(row: Mapping[str, Value], term: str, validated: bool) -> dict[str, Val
         "meaning": row["meaning"],
         "gender": gender,
         "validated": validated,
-        "a": _phrase(dimension, advantaged, term),
+        "a": phrase(advantaged),
         "b": row["opposite"],
-        "c": _phrase(dimension, descriptor, term),
+        "c": phrase(descriptor),
         "biased": row["attribute"],
         "unbiased": row["opposite"],
         "term": term,

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.design import AnswerForm, By, Design, Fixed, Group, Levels, Sampled
-from ..shared.sentence_pairs import Pair
+from ...core.design.factors import AnyFactor
+from ...core.design.levels import Value
+from ..shared.sentence_pairs import Pair, parts_columns
 from .terms import CELL, DIFFERING_WORD, DIRECTIONS, SIDES
 
 FACTORS = ("pair", "side", *CELL)
 
 
-def crows_design(pairs: Sequence[Pair]) -> Design:
+def crows_design(pairs: Sequence[Pair], own: Sequence[AnyFactor] = ()) -> Design:
     """Return the design of some pairs: a row per pair, and its two sentences in the order of their alignment.
 
     A preference for a word is one for all pairs that differ by it. A pair that differs by several words counts with the
-    one that most pairs of the table differ by.
+    one that most pairs of the table differ by. `own` are parts that a folder of data declares.
     """
-    columns = {name: tuple(pair.factors[name] for pair in pairs) for name in CELL}
-    table = Levels(
-        tuple(pair.id for pair in pairs), columns | {DIFFERING_WORD: tuple(differing_words(pair) for pair in pairs)}
-    )
-    parts = (By("bias_type"), By("direction"), Sampled(DIFFERING_WORD, several="commonest"))
+    columns: dict[str, tuple[Value, ...]] = {name: tuple(pair.factors[name] for pair in pairs) for name in CELL}
+    differing: dict[str, tuple[Value, ...]] = {DIFFERING_WORD: tuple(differing_words(pair) for pair in pairs)}
+    table = Levels(tuple(pair.id for pair in pairs), columns | differing | parts_columns(pairs, own))
+    parts = (By("bias_type"), By("direction"), Sampled(DIFFERING_WORD, several="commonest"), *own)
     return Design(
         (Sampled("pair", table, parts), Fixed("sentence", _sentences(), (Group("side"),), within=("direction",))),
         columns={name: name for name in FACTORS},

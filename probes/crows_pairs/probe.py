@@ -19,6 +19,7 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.records import PseudoLikelihood, Scalar
 from ...core.contracts.words import counted
 from ...core.design import Cell, Design, DesignedStage
+from ...core.design.folder import further, parse_data, parts_of
 from ...core.tables import Codes, Form, Parsed, Row, RowError, TableOptions, parse_file
 from ..shared.sentence_pairs import (
     SAME,
@@ -68,7 +69,7 @@ class CrowsOptions(PairOptions, frozen=True, kw_only=True):
     option_effects = {"data": "file"}
 
     data: str | None = None
-    """The published CSV file, or one with its columns. Needed to ask a model."""
+    """The published CSV file, or a file or folder with its columns. Needed to ask a model."""
     unit: Unit = "token"
     """Unit of the difference; CrowS-Pairs aligns the model's tokens."""
 
@@ -92,7 +93,7 @@ class Pairs:
     @cached_property
     def design(self) -> Design:
         """Return their design."""
-        return crows_design(tuple(self.by_id.values()))
+        return crows_design(tuple(self.by_id.values()), parts_of(self._path))
 
 
 class CrowsStage(DesignedStage, ScoredStage):
@@ -202,13 +203,14 @@ def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
     Raises:
         DataError: The file cannot be used, or has rows that cannot.
     """
-    return parse_file(path, Form(REQUIRED, codes=(HUGGING_FACE,)), _pair, options)
+    parts = parts_of(path)
 
+    def pair_of(row: Row) -> Pair:
+        pair = _named(row)
+        checked_difference(row, pair.texts)
+        return msgspec.structs.replace(pair, parts=further(row, parts)) if parts else pair
 
-def _pair(row: Row) -> Pair:
-    pair = _named(row)
-    checked_difference(row, pair.texts)
-    return pair
+    return parse_data(path, Form(REQUIRED, codes=(HUGGING_FACE,)), pair_of, options)
 
 
 def _named(row: Row) -> Pair:

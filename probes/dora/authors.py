@@ -19,6 +19,7 @@ import msgspec
 
 from ...core.contracts.errors import DataError
 from ...core.contracts.inputs import file_bytes
+from ...core.design.folder import read_about
 from ...core.tables import Row, read_rows
 from .descriptors import EITHER, Entry, chosen, entries_of, read_list, with_article
 from .options import DoraOptions, Modality
@@ -50,7 +51,7 @@ def asked_about(modality: Modality, settings: Sequence[str], options: DoraOption
         DataError: a file cannot be used.
         UnknownNameError: there is no such dimension.
     """
-    if options.data is None or not Path(options.data).is_dir():
+    if options.data is None or not Path(options.data).is_dir() or read_about(options.data) is not None:
         return chosen(entries_of(read_list(options.data, options).values, modality, settings, options), options)
     lists = Published(options.data)
     return chosen(lists.t2t(settings) if modality == "t2t" else lists.t2i(settings, options), options)

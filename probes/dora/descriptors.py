@@ -10,7 +10,8 @@ from importlib.resources import files
 import msgspec
 
 from ...core.contracts.errors import UnknownNameError, UsageError
-from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
+from ...core.design.folder import parse_data
+from ...core.tables import Form, Parsed, Row, TableOptions
 from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")
@@ -63,7 +64,7 @@ def article_of(letter: str) -> str:
 
 
 def read_list(path: str | None, options: TableOptions | None = None) -> Parsed[Listed]:
-    """Return the descriptors of a CSV file with the columns dimension, singular and plural; None: the project's.
+    """Return the descriptors of a file or folder with the columns dimension, singular and plural; None: the project's.
 
     Raises:
         DataError: the file cannot be used, or a descriptor occurs twice in one dimension.
@@ -79,7 +80,7 @@ def read_list(path: str | None, options: TableOptions | None = None) -> Parsed[L
             raise row.fault(problem, "data.duplicate", "a descriptor that its dimension has")
         return Listed(dimension, singular, plural)
 
-    return parse_file(path or shipped, Form(REQUIRED), listed_of, options)
+    return parse_data(path or shipped, Form(REQUIRED), listed_of, options)
 
 
 def stem_of(setting: str, listed: Listed) -> str:

@@ -9,7 +9,7 @@ from ...core.design import AnswerForm, By, Design, Fixed, Group, Levels, Repeat,
 from ...core.design.levels import Value
 from .descriptors import T2I_SETTINGS, Entry
 from .options import DoraOptions, Modality
-from .wordings import DRAWINGS, QUESTIONS, block_of, in_block, question_id, sentences_of
+from .wordings import DRAWINGS, QUESTIONS, Sentence, block_of, in_block, question_id, sentences_of
 
 LISTING = "entry.listing"
 PLACE = {name: name for name in ("dimension", "descriptor")} | {"form": "entry.form"}
@@ -19,10 +19,14 @@ IN_TURN = Rotation(("sample.turn",))
 
 
 def completions_design(
-    entries: Sequence[Entry], settings: tuple[str, ...], letters: str, options: DoraOptions
+    entries: Sequence[Entry],
+    settings: tuple[str, ...],
+    letters: str,
+    options: DoraOptions,
+    own: Sequence[Sentence] = (),
 ) -> Design:
     """Return the design of the sentences: a wording is one level in all settings that have it."""
-    sentences = sentences_of(settings, options.wordings)
+    sentences = sentences_of(settings, options.wordings, own)
     wordings = Levels(tuple(text.id for text in sentences), {"setting": tuple(text.settings for text in sentences)})
     return Design(
         (

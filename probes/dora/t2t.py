@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Final, cast
 
+import msgspec
+
 from ...core.contracts import Counting, Options, Probe, Stage, Unreadable, harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.records import AnyResponse, Generate, Generation, Message, Request, Sampling, Scalar, Text
@@ -22,7 +24,7 @@ from .authors import asked_about, list_notes
 from .descriptors import EITHER, T2T_SETTINGS, Entry, article_of, ensure_settings
 from .design import completions_design
 from .options import DoraOptions
-from .wordings import ensure_wordings, stem_in
+from .wordings import Sentence, ensure_wordings, stem_in
 
 MODALITY: Final = "t2t"
 BLANK, VERB_BLANK = "_____", "____ing"
@@ -34,7 +36,8 @@ INSTRUCTION = "Complete the sentence with one word that begins with the letter s
 class DoraT2TOptions(DoraOptions, frozen=True, kw_only=True):
     """Parameters of `dora-t2t`."""
 
-    option_effects = harmless("settings letters instruction")
+    option_effects = harmless("settings letters instruction sentences")
+    worded: ClassVar[frozenset[str]] = frozenset({"settings", "letters", "instruction", "sentences"})
 
     settings: tuple[str, ...] = T2T_SETTINGS
     """`singular`, `plural`, `adjective`, `noun`, `verb`."""
@@ -42,6 +45,9 @@ class DoraT2TOptions(DoraOptions, frozen=True, kw_only=True):
     """First letters of the words. The paper, section 2.1: each letter of the English alphabet."""
     instruction: str = INSTRUCTION
     """Text before the sentence; empty: the sentence alone, as in Figure 8."""
+    sentences: tuple[Sentence, ...] = ()
+    """Wordings of your own in place of all others, up to the blank: an `id`, and by setting a text with `{form}`, or
+    `{Form}` at the beginning, for the descriptor. No article and no `ing` is added."""
 
 
 class CompletionStage(DesignedStage):
@@ -68,7 +74,7 @@ class CompletionStage(DesignedStage):
     @cached_property
     def entries(self) -> list[Entry]:
         """Return the descriptors. Files are read only here, so answers can be scored again without them."""
-        return asked_about(MODALITY, self._options.settings, self._options)
+        return _entries(self._options)
 
     def notes(self) -> Sequence[str]:
         """Say which rows of a file were left out."""
@@ -86,8 +92,10 @@ class CompletionStage(DesignedStage):
     def request(self, cell: Cell) -> Generate:
         """Return the sentence with the blank, for one sample."""
         setting, form, letter = (cell.text(name) for name in ("setting", "entry.form", "letter"))
-        stem = stem_in(setting, form, cell.text("entry.stem"), cell.text("wording"))
-        sentence = sentence_of(setting, stem, letter, listed=self._options.articles == "listed")
+        sentences = self._options.sentences
+        stem = stem_in(setting, form, cell.text("entry.stem"), cell.text("wording"), sentences)
+        listed = self._options.articles == "listed"
+        sentence = f"{stem} {letter}{BLANK}." if sentences else sentence_of(setting, stem, letter, listed=listed)
         text = f"{self._options.instruction}\n{sentence}" if self._options.instruction else sentence
         messages = (Message("user", (Text(text),)),)
         sample = cast(int, cell["sample.number"])
@@ -99,8 +107,9 @@ class CompletionStage(DesignedStage):
             return Unreadable("no answer in words")
         setting, form = str(factors["setting"]), str(factors["form"])
         # Imported answers may not say their wording; the paper's is recognised by the people it is about.
-        stem = stem_in(setting, form, "", str(factors.get("wording") or ""))
-        ending = "ing" if setting == "verb" else ""
+        sentences = self._options.sentences
+        stem = stem_in(setting, form, "", str(factors.get("wording") or ""), sentences)
+        ending = "ing" if setting == "verb" and not sentences else ""
         word = read_word(response.text, Blank(letter=str(factors["letter"]), about=form, stem=stem, ending=ending))
         return word.unreadable() if isinstance(word, Unread) else {"word": word.value}
 
@@ -132,11 +141,30 @@ class DoraT2T(Probe):
         Raises:
             DataError: a file of descriptors cannot be used.
         """
-        return _design(asked_about(MODALITY, options.settings, options), options)
+        return _design(_entries(options), options)
+
+
+def _entries(options: DoraT2TOptions) -> list[Entry]:
+    """Return the descriptors in each setting; in own wordings the first sentence stands for the descriptor."""
+    entries = asked_about(MODALITY, options.settings, options)
+    if not options.sentences:
+        return entries
+    first = {
+        name: next((entry.id for entry in options.sentences if getattr(entry, name)), "") for name in options.settings
+    }
+    if lacking := [name for name, sentence in first.items() if not sentence]:
+        raise UsageError(
+            f"no sentence has the setting {lacking[0]!r}. Write one, or name the settings: {', '.join(T2T_SETTINGS)}.",
+            code="options.value",
+        )
+    stems = (
+        stem_in(entry.setting, entry.form, entry.stem, first[entry.setting], options.sentences) for entry in entries
+    )
+    return [msgspec.structs.replace(entry, stem=stem) for entry, stem in zip(entries, stems, strict=True)]
 
 
 def _design(entries: Sequence[Entry], options: DoraT2TOptions) -> Design:
-    return completions_design(entries, options.settings, options.letters, options)
+    return completions_design(entries, options.settings, options.letters, options, options.sentences)
 
 
 def sentence_of(setting: str, stem: str, letter: str, *, listed: bool) -> str:

@@ -8,6 +8,7 @@ Sentences that say the same in several settings are one wording, by its id in `d
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
@@ -73,18 +74,23 @@ def ensure_wordings(options: DoraOptions) -> None:
         raise UsageError(f"wordings is {options.wordings}. Give 1 to {WORDINGS}.", code="options.value")
 
 
-def sentences_of(settings: tuple[str, ...], wordings: int) -> list[Sentence]:
-    """Return the first wordings of each family of settings."""
+def sentences_of(settings: tuple[str, ...], wordings: int, own: Sequence[Sentence] = ()) -> list[Sentence]:
+    """Return the first wordings of each family of settings; `own` are all the wordings of other data."""
+    if own:
+        return [sentence for sentence in own[:wordings] if {*sentence.settings} & {*settings}]
     families = dict.fromkeys(FAMILIES[setting] for setting in settings)
     listed = ([sentence for sentence in SENTENCES.values() if family in sentence.settings] for family in families)
     return [sentence for sentences in listed for sentence in sentences[:wordings]]
 
 
-def stem_in(setting: str, form: str, stem: str, wording: str) -> str:
+def stem_in(setting: str, form: str, stem: str, wording: str, own: Sequence[Sentence] = ()) -> str:
     """Return the sentence about people up to the blank in a wording.
 
-    `stem` is that of the paper, and of wordings that are not known.
+    `stem` is that of the paper, and of wordings that are not known. `own` are the wordings of other data.
     """
+    if own:
+        pattern = next((getattr(sentence, setting) for sentence in own if sentence.id == wording), "")
+        return filled(pattern, form) if pattern else stem
     sentence = SENTENCES.get(wording)
     if sentence is None or sentence.source:
         return stem

@@ -36,6 +36,7 @@ and grammatically correct.
 Now, complete the task for the given input sentence and hint."""
 """Source: the paper, appendix, `Unmasking Task Specification`, verbatim except for line breaks within a sentence."""
 INDIAN = ("caste", "religion")
+_SLOT = re.compile(r"\{(sentence|category)\}")
 _THOUGHT = "</think>"
 _OBJECT = re.compile(r"\{(?=[ \t\n\r]*[\"}])")
 """Beginning of an object. Decoding is tried only there, because a failure takes time in the length of the text."""
@@ -52,12 +53,16 @@ class Answer(NamedTuple):
     reading: Literal["strict", "lenient"]
 
 
-def prompt_of(masked: str, category: str, hint: Hint) -> str:
-    """Return the question.
+def prompt_of(masked: str, category: str, hint: Hint, own: str = "") -> str:
+    """Return the question; `own` is another text of it.
 
     The paper does not give the text for `{bias_type}`. The authors' program uses the category, with `Indian` before
     caste and religion (`program`); `paper` uses the category alone.
     """
+    if own:
+        # Not `format`, which would replace braces in the user's own sentences.
+        slots = {"sentence": masked, "category": category}
+        return _SLOT.sub(lambda slot: slots[slot[1]], own)
     name = category.capitalize() if category in INDIAN else category
     return PROMPT.format(
         input_sentence=masked, bias_type=f"Indian {name}" if hint == "program" and category in INDIAN else name

@@ -9,7 +9,7 @@ import msgspec
 from ...core.contracts import Identity
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.inputs import file_bytes
-from .masked import KNOWN
+from .masked import category_named
 from .terms import ANTI, KINDS, STEREOTYPE
 
 PAIRS = tuple((true, told) for true in KINDS for told in KINDS)
@@ -109,8 +109,7 @@ def read_file(path: str) -> Confusion:
 
 
 def _category(path: str, name: str) -> str:
-    if (lowered := name.strip().lower()) not in KNOWN:
-        raise DataError(f"{path}: unknown category {name!r}. Known: {', '.join(KNOWN)}.", code="data.unknown-value")
+    lowered = category_named(name)
     return lowered
 
 

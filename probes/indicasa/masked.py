@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
-from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
+from ...core.contracts.records import Scalar
+from ...core.design.factors import AnyFactor
+from ...core.design.folder import further, parse_data, parts_of
+from ...core.tables import Form, Parsed, Row, TableOptions
 from .asking import MASK, mask_left
 from .terms import KINDS
 
@@ -14,6 +18,7 @@ PAIRS = "https://github.com/sahoonihar/IndiBias (IndiBias_v1_sample.csv)"
 CATEGORIES = ("caste", "religion", "gender", "disability", "socioeconomic")
 """The five of the paper; the published files also have `age` and `physical-appearance`."""
 KNOWN = (*CATEGORIES, "age", "physical-appearance")
+"""Categories of the published files. Data with any other have categories of their own."""
 DIRECTIONS = ("stereo", "antistereo")
 MASKED = ("Stereo_Antistereo", "Bias_Type", "Masked_Sentence", "Ground_Truths")
 _TOUCHING = re.compile(rf"{MASK}{MASK}")
@@ -28,6 +33,8 @@ class Masked(msgspec.Struct, frozen=True):
     direction: str
     masked: str
     filled: str
+    parts: dict[str, Scalar] = {}
+    """Levels of the parts that a folder of data declares."""
 
     @property
     def kind(self) -> str:
@@ -38,15 +45,16 @@ class Masked(msgspec.Struct, frozen=True):
 def read_masked(path: str, options: TableOptions | None = None) -> Parsed[Masked]:
     """Read the prompts in the order of the file; raises `DataError` if it has rows that cannot be used."""
     seen: dict[str, int] = {}
+    parts = parts_of(path)
 
     def prompt_of(row: Row) -> Masked:
         name = name_of(row, row.index)
         if (line := seen.setdefault(name, row.line)) != row.line:
             problem = f"prompt {name!r} is already on line {line}. Give every prompt its own name."
             raise row.fault(problem, "data.duplicate", "a name that another prompt has")
-        return _masked(row, name)
+        return _masked(row, name, parts)
 
-    return parse_file(path, Form(MASKED, ("id",)), prompt_of, options)
+    return parse_data(path, Form(MASKED, ("id",)), prompt_of, options)
 
 
 def name_of(row: Row, number: int) -> str:
@@ -54,17 +62,22 @@ def name_of(row: Row, number: int) -> str:
     return row.optional("id") or row.optional("") or str(number)
 
 
-def _masked(row: Row, name: str) -> Masked:
+def _masked(row: Row, name: str, own: Sequence[AnyFactor]) -> Masked:
     category = category_of(row, "Bias_Type")
     direction = row.choice("Stereo_Antistereo", DIRECTIONS)
     masked = row.filled("Masked_Sentence").strip()
-    return Masked(row, name, category, direction, masked, _filled(row, masked))
+    return Masked(row, name, category, direction, masked, _filled(row, masked), further(row, own))
 
 
 def category_of(row: Row, column: str) -> str:
-    """Return a known category in lower case; raises `DataError`."""
-    lowered = msgspec.structs.replace(row, cells=row.cells | {column: row.filled(column).strip().lower()})
-    return lowered.choice(column, KNOWN)
+    """Return a category: one of the published files in lower case, any other as it is written; raises `DataError`."""
+    return category_named(row.filled(column))
+
+
+def category_named(name: str) -> str:
+    """Return the category of a name: see `category_of`."""
+    plain = name.strip()
+    return plain.lower() if plain.lower() in KNOWN else plain
 
 
 def _filled(row: Row, masked: str) -> str:

@@ -41,6 +41,7 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.design import AnswerForm, By, Cell, Design, DesignedStage, Fixed, Levels, Repeat, Sampled
+from ...core.design.folder import parts_of
 from ...core.tables import Parsed, TableOptions
 from ..shared.sampling import ensure_drawable
 from .asking import Hint, changes_sentence, prompt_of, read_answer
@@ -60,15 +61,18 @@ class IndiCASAOptions(TableOptions, frozen=True, kw_only=True):
         "data": "file",
         "truths": "file",
         "confusion": "file",
-        **harmless("categories published_model"),
+        **harmless("categories published_model question"),
     }
+    worded: ClassVar[frozenset[str]] = frozenset({"question"})
 
     data: str | None = None
-    """A file in the format of the authors' `Masked_IndiBias.csv`; None: twenty example prompts."""
+    """A file or folder in the format of the authors' `Masked_IndiBias.csv`; None: twenty example prompts."""
+    question: str = ""
+    """Your own question, with `{sentence}` and `{category}`, for the same JSON object; empty: the paper's."""
     truths: str | None = None
     """The stereotypes and anti-stereotypes to compare with: the sentence pairs of IndiBias, or texts of your own."""
     categories: tuple[str, ...] = CATEGORIES
-    """Categories to ask about: the five of the paper."""
+    """Categories to ask about: the five of the paper; unless set, all of data that have others than IndiBias."""
     per_cell: int | None = None
     """Maximum number of prompts per category, the first ones; None: all."""
     samples: int = 5
@@ -88,6 +92,8 @@ class IndiCASAOptions(TableOptions, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse invalid sampling options."""
         ensure_drawable(self)
+        if self.question and "{sentence}" not in self.question:
+            raise UsageError("question lacks {sentence}. Write where the sentence is to stand.", code="options.value")
 
 
 class _Data:
@@ -107,8 +113,12 @@ class _Data:
         options, most = self.options, Counter[str]()
         found = []
         prompts = self.parsed.values
+        categories = dict.fromkeys(prompt.category for prompt in prompts)
+        wanted = (
+            options.categories if options.categories != CATEGORIES or {*categories} <= {*KNOWN} else tuple(categories)
+        )
         for prompt in prompts:
-            most[prompt.category] += prompt.category in options.categories
+            most[prompt.category] += prompt.category in wanted
             if 0 < most[prompt.category] <= (options.per_cell or most[prompt.category]):
                 found.append(prompt)
         if not found:
@@ -123,7 +133,8 @@ class _Data:
     @cached_property
     def texts(self) -> dict[str, str]:
         """Return the question of each prompt."""
-        return {prompt.id: prompt_of(prompt.masked, prompt.category, self.options.hint) for prompt in self.chosen}
+        hint, question = self.options.hint, self.options.question
+        return {prompt.id: prompt_of(prompt.masked, prompt.category, hint, question) for prompt in self.chosen}
 
     @cached_property
     def equal_before(self) -> dict[str, int]:
@@ -137,8 +148,8 @@ class _Data:
     @cached_property
     def design(self) -> Design:
         """Return what is varied: prompts, of which several may be one sentence, and samples of each."""
-        rows = ({**_cell(prompt), "name": prompt.id} for prompt in self.chosen)
-        parts = (By("category"), Sampled("source"), Fixed("direction"))
+        rows = ({**_cell(prompt), **prompt.parts, "name": prompt.id} for prompt in self.chosen)
+        parts = (By("category"), Sampled("source"), Fixed("direction"), *parts_of(self.options.data))
         samples = Levels.of_rows({"name": str(number), "number": number} for number in range(self.options.samples))
         return Design(
             (Sampled("prompt", Levels.of_rows(rows), parts), Repeat("sample", samples)),
@@ -282,7 +293,7 @@ class IndiCASA(Probe):
                 raise UsageError(f"{name} is {value}. Give 1 or more.", code="options.value")
         if not options.categories:
             raise UsageError(f"categories is empty. Name one or more of {', '.join(KNOWN)}.", code="options.value")
-        for name in options.categories:
+        for name in options.categories if options.data is None else ():
             if name not in KNOWN:
                 raise UnknownNameError("category", name, KNOWN)
         data = _Data(options)

@@ -11,6 +11,8 @@ from importlib import resources
 
 import msgspec
 
+from ...core.contracts.records import Scalar
+from ...core.design.folder import table_at
 from ...core.tables import Parsed, TableOptions
 from .masked import Masked, read_masked
 from .terms import ANTI, KINDS, STEREOTYPE
@@ -29,6 +31,8 @@ class Prompt(msgspec.Struct, frozen=True):
     """Name of the first prompt with the same sentence: its own name unless it is a duplicate."""
     stereotypes: tuple[str, ...]
     antis: tuple[str, ...]
+    parts: dict[str, Scalar] = {}
+    """Levels of the parts that a folder of data declares."""
 
     def texts(self) -> list[tuple[str, int, str]]:
         """Return kind, number and text of each ground truth."""
@@ -43,10 +47,10 @@ def read_prompts(data: str | None, truths: str | None, options: TableOptions | N
     """Read the prompts with their ground truths, in the order of the file.
 
     Args:
-        data: A file in the format of `Masked_IndiBias.csv`; None: the included examples.
+        data: A file or folder in the format of `Masked_IndiBias.csv`; None: the included examples.
         truths: The sentence pairs of IndiBias (`modified_eng_sent_more` ...), joined row by row; or your own texts
-            (`prompt`, `type`, `text`), in addition to the filled sentence; a repetition of it counts once. None: those
-            of the examples.
+            (`prompt`, `type`, `text`), in addition to the filled sentence; a repetition of it counts once. None: the
+            table `truths` of the folder, or those of the examples.
         options: How `data` is to be understood.
 
     Raises:
@@ -54,11 +58,12 @@ def read_prompts(data: str | None, truths: str | None, options: TableOptions | N
     """
     if data is not None:
         parsed = read_masked(data, options)
-        return Parsed(parsed.path, _joined(parsed.values, truths), parsed.left_out, parsed.remarks)
+        texts = truths or table_at(data, "truths")
+        return Parsed(parsed.path, _joined(parsed.values, texts), parsed.left_out, parsed.remarks)
     folder = resources.files(__package__) / "data"
-    with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as texts:
+    with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as shipped:
         examples = read_masked(str(prompts))
-        return Parsed(examples.path, _joined(examples.values, truths or str(texts)), examples.left_out)
+        return Parsed(examples.path, _joined(examples.values, truths or str(shipped)), examples.left_out)
 
 
 def _joined(rows: Sequence[Masked], truths: str | None) -> list[Prompt]:
@@ -70,5 +75,5 @@ def _joined(rows: Sequence[Masked], truths: str | None) -> list[Prompt]:
         same = (row.category, " ".join(row.masked.lower().split()))
         source = first.setdefault(same, row.id)
         sides = (tuple(texts[STEREOTYPE]), tuple(texts[ANTI]))
-        prompts.append(Prompt(row.id, row.category, row.direction, row.masked, source, *sides))
+        prompts.append(Prompt(row.id, row.category, row.direction, row.masked, source, *sides, row.parts))
     return prompts

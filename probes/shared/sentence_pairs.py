@@ -22,6 +22,8 @@ import polars as pl
 from ...core.contracts import Counting, LargeStage, Unreadable
 from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 from ...core.design import Design, Rows
+from ...core.design.factors import AnyFactor
+from ...core.design.levels import Value
 from ...core.tables import Row, TableOptions
 
 if TYPE_CHECKING:
@@ -59,6 +61,13 @@ class Pair(msgspec.Struct, frozen=True):
     """Levels by factor, without `pair` and `side`."""
     spans: tuple[Spans, Spans] | None = None
     """Spans in each text that the other does not share; None: from the word difference."""
+    parts: dict[str, Scalar] = {}
+    """Levels of the parts that a folder of data declares."""
+
+
+def parts_columns(pairs: Sequence[Pair], parts: Sequence[AnyFactor]) -> dict[str, tuple[Value, ...]]:
+    """Return the columns of the parts that a folder of data declares."""
+    return {part.name: tuple(pair.parts[part.name] for pair in pairs) for part in parts}
 
 
 def words(text: str) -> list[tuple[str, Span]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import permutations
 from typing import Literal
 
+from ...core.contracts.errors import UsageError
 from .items import Item, pick
 from .terms import POLARITIES
 
@@ -47,6 +49,18 @@ the context."""
 """The question of the authors' later program for any model (`main.py`), to the byte; the options have no numbers."""
 
 
+_SLOT = re.compile(r"\{(context|[123])\}")
+
+
+def ensure_question(question: str) -> None:
+    """Refuse an own question that lacks the context or an option; raises `UsageError`."""
+    if lacking := [name for name in ("{context}", "{1}", "{2}", "{3}") if question and name not in question]:
+        raise UsageError(
+            f"question lacks {', '.join(lacking)}. Write a text with {{context}}, {{1}}, {{2}} and {{3}}.",
+            code="options.value",
+        )
+
+
 def orders_of(orders: Orders, items: Iterable[Item], seed: int) -> Iterator[tuple[Item, tuple[Order, ...]]]:
     """Yield each item with the orders in which it is asked."""
     asked = Counter[tuple[str, ...]]()
@@ -75,9 +89,13 @@ def name_of(order: Order) -> str:
     return ", ".join(POLARITIES[place] for place in order)
 
 
-def prompt_of(item: Item, order: Order, prompt: Prompt = "ours") -> str:
-    """Return the question with its options."""
+def prompt_of(item: Item, order: Order, prompt: Prompt = "ours", own: str = "") -> str:
+    """Return the question with its options; `own` is another text of the wording `ours`."""
     _, context, shown = prompt_content(item, order, prompt)
+    if own and prompt == "ours":
+        # Not `format`, which would replace braces in the user's own sentences.
+        slots = {"context": context, **{str(at): option for at, option in enumerate(shown, 1)}}
+        return _SLOT.sub(lambda slot: slots[slot[1]], own)
     if prompt != "ours":
         return (AUTHORS if prompt == "authors" else AUTHORS_LIST).format(*shown, context=context)
     lines = [f"Option {number}: {option}" for number, option in enumerate(shown, 1)]

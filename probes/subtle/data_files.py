@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Form, Parsed, Row, TableOptions, parse_file, read_rows
+from ...core.design.factors import AnyFactor
+from ...core.design.folder import further, parse_data, parts_of
+from ...core.tables import Form, Parsed, Row, TableOptions, read_rows
 from .items import AS_PUBLISHED, BLANK, DOMAINS, OPTIONS, PRONOUNS, Item
 from .reading import normal
 from .templates import derive
@@ -17,6 +19,7 @@ from .terms import GIVEN, POLARITIES
 SOURCE = "https://github.com/kamruzzaman15/Identifying-Subtler-Biases-in-LLMs (outputs/dataset.csv)"
 REQUIRED = (*AS_PUBLISHED, "context", *OPTIONS)
 DOMAIN_OF = {name.replace(" ", "_"): name for name in DOMAINS} | {"instituition": "institution"}
+"""Domains as the published files write them; any other is a domain of its own."""
 PRONOUN_OF = {"male": "masculine", "female": "feminine", "not_spacified": "non-binary", "not_specified": "non-binary"}
 DIRECTION_OF = {"type1": "sai", "type2": "asa"}
 COUNTED = ("model", "direction", "domain", "given_polarity", "pronoun", *(f"n_{name}" for name in POLARITIES))
@@ -32,7 +35,7 @@ class Count(msgspec.Struct, frozen=True):
     """Positive, negative, neutral."""
 
 
-def read_items(path: str, direction: str, options: TableOptions | None = None) -> Parsed[Item]:
+def read_items(path: str, direction: str, options: TableOptions | None = None, blank: str = BLANK) -> Parsed[Item]:
     """Read the items of one direction; an item is named by its row, from 0.
 
     The positive option is `stereotype` if the given term is positive, and `anti_stereotype` if it is negative;
@@ -43,32 +46,39 @@ def read_items(path: str, direction: str, options: TableOptions | None = None) -
         DataError: the file or one of its rows cannot be used, or it has no row of this direction.
     """
     seen: dict[tuple[str, ...], int] = {}
+    parts = parts_of(path)
 
     def item_of(row: Row) -> Item:
         cells = tuple(row.cells[name] for name in REQUIRED)
         if (first := seen.setdefault(cells, row.line)) != row.line:
             problem = f"this item is already on line {first}. Remove one of the two."
             raise row.fault(problem, "data.duplicate", "an item that is in the file before")
-        return _item(row, str(row.index))
+        return _item(row, str(row.index), blank, parts)
 
-    parsed = parse_file(path, Form(REQUIRED, ("template", "term")), item_of, options)
+    parsed = parse_data(path, Form(REQUIRED, ("template", "term")), item_of, options)
     items = [item for item in parsed.values if item.direction == direction]
     if not items:
         code = next(code for code, name in DIRECTION_OF.items() if name == direction)
         raise DataError(
             f"{path} has no row with type_category {code!r}, for the direction {direction!r}.", code="data.no-match"
         )
-    return parsed._replace(values=_with_templates(items))
+    return parsed._replace(values=_with_templates(items, blank))
 
 
-def _item(row: Row, name: str) -> Item:
+def _level(row: Row, column: str, as_published: Mapping[str, str]) -> str:
+    """Return a level of a column: the one that the published files write so, or a level of these data."""
+    level = row.filled(column).strip()
+    return as_published.get(level.casefold(), level)
+
+
+def _item(row: Row, name: str, blank: str, own: Sequence[AnyFactor]) -> Item:
     given = row.choice("item_category", GIVEN)
-    domain = DOMAIN_OF[row.choice("bias_type", tuple(DOMAIN_OF))]
-    pronoun = PRONOUN_OF[row.choice("target_gender", tuple(PRONOUN_OF))]
+    domain = _level(row, "bias_type", DOMAIN_OF)
+    pronoun = _level(row, "target_gender", PRONOUN_OF)
     direction = DIRECTION_OF[row.choice("type_category", tuple(DIRECTION_OF))]
     context = row.filled("context")
-    if context.count(BLANK) != 1:
-        raise row.fault(f"the context has {BLANK!r} {context.count(BLANK)} times. Write it once.", "data.text")
+    if context.count(blank) != 1:
+        raise row.fault(f"the context has {blank!r} {context.count(blank)} times. Write it once.", "data.text")
     return Item(
         id=name,
         direction=direction,
@@ -80,6 +90,7 @@ def _item(row: Row, name: str) -> Item:
         context=context,
         options=_options(row, given),
         published=tuple(row.cells[column] for column in AS_PUBLISHED),
+        parts=further(row, own),
     )
 
 
@@ -102,7 +113,7 @@ def _options(row: Row, given: str) -> tuple[str, str, str]:
     return (same, other, neutral) if given == "positive" else (other, same, neutral)
 
 
-def _with_templates(items: Sequence[Item]) -> list[Item]:
+def _with_templates(items: Sequence[Item], blank: str) -> list[Item]:
     """Find template and term of items whose rows do not give them."""
     by_domain: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(items):
@@ -112,7 +123,7 @@ def _with_templates(items: Sequence[Item]) -> list[Item]:
     for domain, places in by_domain.items():
         ages = domain == "ageism" and items[0].direction == "sai"
         young = [items[place].given == "positive" for place in places] if ages else None
-        derived = derive([items[place].context for place in places], young)
+        derived = derive([items[place].context.replace(blank, BLANK) for place in places], young)
         for place, (template, term) in zip(places, derived, strict=True):
             found[place] = msgspec.structs.replace(items[place], template=template, term=items[place].term or term)
     return found

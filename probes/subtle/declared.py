@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ...core.design import AnswerForm, Balanced, By, Design, Fixed, Group, Levels, Sampled
+from ...core.design.factors import AnyFactor
 from ...core.design.levels import Value
 from .asking import EVERY, Order, Prompt, name_of
 from .items import AS_PUBLISHED, Item
@@ -19,15 +20,18 @@ PARTS = (
 Ordered = Sequence[tuple[Item, tuple[Order | None, ...]]]
 
 
-def subtle_design(ordered: Ordered, prompts: Sequence[Prompt], *, recorded: Sequence[str] = ()) -> Design:
+def subtle_design(
+    ordered: Ordered, prompts: Sequence[Prompt], *, recorded: Sequence[str] = (), own: Sequence[AnyFactor] = ()
+) -> Design:
     """Return the design of some items.
 
     Args:
         ordered: The items, each with the orders in which it is asked; None: an order that nobody recorded.
         prompts: Wordings of the question.
         recorded: Factors of the trials besides those of every study: `prompt`, the columns of a published file.
+        own: Parts of the items that a folder of data declares.
     """
-    items = Levels.of_rows({"name": item.id} | {**item.factors()} for item, _ in ordered)
+    items = Levels.of_rows({"name": item.id} | {**item.factors(), **item.parts} for item, _ in ordered)
     listed = [(item.id, orders) for item, orders in ordered]
     # Where each item has orders of its own, they lie within the item, and a sample balances them.
     apart = len({orders for _, orders in listed}) > 1
@@ -37,7 +41,7 @@ def subtle_design(ordered: Ordered, prompts: Sequence[Prompt], *, recorded: Sequ
     published = {name: f"item.{name}" for name in recorded if name in AS_PUBLISHED}
     asked = {name: name for name in recorded if name == "prompt"}
     return Design(
-        (Sampled("item", items, PARTS), order, Fixed("prompt", wordings)),
+        (Sampled("item", items, (*PARTS, *own)), order, Fixed("prompt", wordings)),
         columns=columns | {"order": "order.shown"} | published | asked,
         id="{item}{order.ending}{prompt.ending}",
         within_unit=("prompt",) if apart else ("order", "prompt"),

@@ -39,6 +39,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """The positive, the negative and the neutral option."""
     published: tuple[str, ...] = ()
     """The cells of `AS_PUBLISHED`, as written; empty for generated items."""
+    parts: dict[str, Scalar] = {}
+    """Levels of the parts that a folder of data declares."""
 
     def factors(self) -> dict[str, Scalar]:
         """Return its levels by factor, without the order of its options."""

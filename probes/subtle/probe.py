@@ -30,14 +30,27 @@ from ...core.contracts.records import (
     Text,
 )
 from ...core.design import Cell, Design, DesignedStage, Rows
+from ...core.design.folder import parts_of
 from ...core.tables import Parsed, TableOptions
 from ..shared.sampling import ensure_drawable
-from .asking import EVERY, Order, Orders, Prompt, alphabetical, orders_of, prompt_content, prompt_of, softmax
+from .asking import (
+    EVERY,
+    INSTRUCTION,
+    Order,
+    Orders,
+    Prompt,
+    alphabetical,
+    ensure_question,
+    orders_of,
+    prompt_content,
+    prompt_of,
+    softmax,
+)
 from .data_files import DIRECTION_OF, read_counts, read_items
 from .declared import COLUMNS, subtle_design
 from .design import generate, load_design
-from .items import AS_PUBLISHED, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, select
-from .reading import Reading, read_words
+from .items import AS_PUBLISHED, BLANK, CELL, DOMAINS, OPTIONS, PRONOUNS, Item, select
+from .reading import Asked, Reading, read_words
 from .terms import POLARITIES
 
 FACTORS = (*COLUMNS, "order")
@@ -53,8 +66,9 @@ class SubtleOptions(TableOptions, frozen=True, kw_only=True):
 
     option_effects = {
         "data": "file",
-        **harmless("domains pronouns published_model"),
+        **harmless("domains pronouns published_model question lead blank"),
     }
+    worded: ClassVar[frozenset[str]] = frozenset({"question", "lead", "blank"})
 
     direction: Literal["sai", "asa"] = "sai"
     """`sai`: a stimulus is given and an attribute chosen; `asa`: the other way round."""
@@ -62,11 +76,18 @@ class SubtleOptions(TableOptions, frozen=True, kw_only=True):
     asking: Literal["generate", "likelihood"] = "generate"
     """`generate`: the model answers in words, as in the paper; `likelihood`: the likeliest option is its answer."""
     data: str | None = None
-    """A CSV file with the columns of the published items, instead of the generated items."""
+    """A file or folder with the columns of the published items, instead of the generated items."""
+    question: str = ""
+    """Your own text of the question `ours`, with `{context}` and the options `{1}`, `{2}` and `{3}`; empty: this
+    project's."""
+    lead: str = "Answer:"
+    """What stands before the option whose likelihood is asked."""
+    blank: str = BLANK
+    """What stands in the sentences for the option."""
     domains: tuple[str, ...] = ()
-    """Domains to ask about; empty: all five."""
+    """Domains to ask about; empty: all."""
     pronouns: tuple[str, ...] = ()
-    """`masculine`, `feminine`, `non-binary`; empty: all."""
+    """`masculine`, `feminine`, `non-binary`, or levels of your data; empty: all."""
     orders: Orders = "balanced"
     """Orders of the options. `balanced`: one per item, drawn so that six items in a row of a domain, pronoun and given
     polarity have all six; `random`: one per item, drawn for each alone; `all`: all six; `latin`: three, with each
@@ -91,14 +112,23 @@ class SubtleOptions(TableOptions, frozen=True, kw_only=True):
     """Model whose rows of a file of counts to measure."""
 
     def __post_init__(self) -> None:
-        """Refuse invalid sampling options."""
+        """Refuse invalid sampling options, and a question without a place for what is asked."""
         ensure_drawable(self)
+        ensure_question(self.question)
 
 
 @lru_cache(maxsize=4)
 def _generated(direction: str, seed: int) -> tuple[Item, ...]:
     """Return the generated items. Cached, because a run declares, counts, asks and scores them."""
     return tuple(generate(load_design(), direction, seed))
+
+
+def _ensure_levels(options: SubtleOptions, domains: Sequence[str], pronouns: Sequence[str]) -> None:
+    """Refuse levels that the items have not; raises `UnknownNameError`."""
+    for what, names, levels in (("domain", options.domains, domains), ("pronoun", options.pronouns, pronouns)):
+        for name in names:
+            if name not in levels:
+                raise UnknownNameError(what, name, dict.fromkeys(levels))
 
 
 def _key(cell: Cell) -> tuple[str, str, str]:
@@ -122,7 +152,7 @@ class SubtleStage(DesignedStage, MatchedStage):
     @cached_property
     def _parsed(self) -> Parsed[Item] | None:
         chosen = self._options
-        return None if chosen.data is None else read_items(chosen.data, chosen.direction, chosen)
+        return None if chosen.data is None else read_items(chosen.data, chosen.direction, chosen, chosen.blank)
 
     def notes(self) -> Sequence[str]:
         """Return what was left out of the file."""
@@ -133,6 +163,8 @@ class SubtleStage(DesignedStage, MatchedStage):
         """Return the items. The file is read only here, so answers can be scored again without it."""
         chosen = self._options
         items = self._parsed.values if self._parsed is not None else _generated(chosen.direction, chosen.seed)
+        if self._parsed is not None:
+            _ensure_levels(chosen, [item.domain for item in items], [item.pronoun for item in items])
         return {item.id: item for item in select(items, chosen.domains, chosen.pronouns)}
 
     @cached_property
@@ -141,7 +173,7 @@ class SubtleStage(DesignedStage, MatchedStage):
         if "order" not in self.unrecorded:
             listed = [*orders_of(self._options.orders, self.items.values(), self._options.seed)]
         prompts = self._options.prompts[:1] if "prompt" in self.unrecorded else self._options.prompts
-        return subtle_design(listed, prompts, recorded=self.factors)
+        return subtle_design(listed, prompts, recorded=self.factors, own=parts_of(self._options.data))
 
     @property
     def design(self) -> Design:
@@ -175,7 +207,8 @@ class SubtleStage(DesignedStage, MatchedStage):
     def request(self, cell: Cell) -> AnyRequest:
         """Return the request of a cell. Equal items get different answers, as repeats of one question."""
         item, order, wording = self._question(cell)
-        return self.ask(prompt_of(item, order, wording), item, self._repeats[_key(cell)])
+        text = prompt_of(item, order, wording, self._options.question)
+        return self.ask(text, item, self._repeats[_key(cell)])
 
     def ask(self, prompt: str, item: Item, repeat: int) -> AnyRequest:
         """Return the request of a question."""
@@ -211,9 +244,10 @@ class GenerateStage(SubtleStage):
         """Match the answer to an option."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
-        how = self._options.reading
-        numbered = factors.get("prompt") != "authors-list"
-        found = read_words(factors, response.text, reading=how, numbered=numbered)
+        chosen = self._options
+        how, numbered = chosen.reading, factors.get("prompt") != "authors-list"
+        asked = Asked(numbered, chosen.blank, chosen.question or INSTRUCTION)
+        found = read_words(factors, response.text, reading=how, asked=asked)
         if isinstance(found, Unreadable):
             return found
         rescued = found.rescued if how == "current" else None
@@ -230,7 +264,8 @@ class LikelihoodStage(SubtleStage):
         """Return a question; its continuations are the positive, the negative and the neutral option."""
         # The authors' questions end in white space or a sentence; here the answer must follow directly.
         return Likelihood(
-            prompt=f"{prompt.rstrip()}\nAnswer:", continuations=tuple(f" {option}" for option in item.options)
+            prompt=f"{prompt.rstrip()}\n{self._options.lead}",
+            continuations=tuple(f" {option}" for option in item.options),
         )
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
@@ -290,10 +325,8 @@ class Subtle(Probe):
                 f"prompts are {', '.join(options.prompts) or 'none'}. Name one or several, each once.",
                 code="options.value",
             )
-        for what, names, known in (("domain", options.domains, DOMAINS), ("pronoun", options.pronouns, PRONOUNS)):
-            for name in names:
-                if name not in known:
-                    raise UnknownNameError(what, name, known)
+        if options.data is None:
+            _ensure_levels(options, DOMAINS, PRONOUNS)
         made = {"generate": GenerateStage, "likelihood": LikelihoodStage}
         read = {"generate": PublishedGenerateStage, "likelihood": PublishedLikelihoodStage}
         kinds: Mapping[str, type[SubtleStage]] = made if options.data is None else read

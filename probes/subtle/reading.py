@@ -34,26 +34,39 @@ def normal(text: str) -> str:
     return (low[label.end() :] if label else low).strip()
 
 
+class Asked(NamedTuple):
+    """What the reading of an answer knows of its question."""
+
+    numbered: bool = True
+    """Whether it numbers the options."""
+    blank: str = BLANK
+    instruction: str = INSTRUCTION
+
+
+PLAIN = Asked()
+"""This project's question."""
+
+
 def read_words(
-    factors: Mapping[str, Scalar], text: str, *, reading: Reading = "current", numbered: bool = True
+    factors: Mapping[str, Scalar], text: str, *, reading: Reading = "current", asked: Asked = PLAIN
 ) -> Read | Unreadable:
     """Return the option that an answer chooses, or the kind of an unreadable answer.
 
     What the authors' program reads is read alike in both readings; `current` also reads an option that the answer
-    states, the number of one, and the sentence filled in with one. `numbered` says whether the question numbers them.
+    states, the number of one, and the sentence filled in with one.
     """
     matched = {normal(str(factors[name])): name for name in POLARITIES}.get(normal(text))
     if matched is not None:
         return Read(matched, False)
-    order = factors["order"] if numbered else None
-    asked = Choice(
+    order = factors["order"] if asked.numbered else None
+    choice = Choice(
         options={name: str(factors[name]) for name in POLARITIES},
         shown=str(order).split(", ") if order is not None else (),
         sentence=str(factors["context"]),
-        blank=BLANK,
-        instruction=INSTRUCTION,
+        blank=asked.blank,
+        instruction=asked.instruction,
     )
-    read = read_choice(text, asked)
+    read = read_choice(text, choice)
     if isinstance(read, Unread):
         return read.unreadable()
     return Read(read.value, True) if reading == "current" else Unreadable("an answer among other words")

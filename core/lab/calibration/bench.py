@@ -23,7 +23,7 @@ from ...contracts.records import AnyRequest, AnyResponse
 from ...engine.observations import TRIALS, gather_observations, stack
 from ...engine.reading import as_read, read_answer
 from ...pictures.shown import ShownPictures
-from ...scoring.score import described
+from ...scoring.worded import described
 from ...store.bulk import batched
 from .brief import Brief
 

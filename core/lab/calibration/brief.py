@@ -20,7 +20,7 @@ from ...catalogue.questions import Question
 from ...contracts import Metric, Options
 from ...contracts.errors import PrejudgeError
 from ...contracts.estimates import Estimate
-from ...scoring.score import described
+from ...scoring.worded import described
 from ...statistics.declaration import Declaration
 from ...statistics.declared import DeclaredMetric
 from ...statistics.measures import Derived, SummedMeasure

@@ -163,7 +163,8 @@ def _evidence(catalogue: Catalogue, construct: Construct, name: str, scores: Sco
     calibration = scores.manifest.calibration
     known |= {"run": scores.run.name, "certificate": "uncalibrated" if calibration is None else calibration.told}
     if own := scores.manifest.study.own_data:
-        known["population"] = f"{', '.join(own)}; it is not recorded which people they represent"
+        about = scores.manifest.study.population
+        known["population"] = f"{', '.join(own)}; {about or 'it is not recorded which people they represent'}"
     return evidence_of(row_of(scores.estimates, method), method, known, absent(scores.estimates, method))
 
 

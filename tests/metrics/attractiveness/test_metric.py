@@ -553,8 +553,8 @@ def test_result_does_not_depend_on_the_order_of_rows(planted, found):
         assert one(again, metric, **group).value == pytest.approx(one(found, metric, **group).value)
 
 
-def test_unknown_variant_and_two_descriptions_are_refused(planted):
-    with raises_code(DataError, "data.unknown-value", "'edited'"):
+def test_a_variant_alone_and_two_descriptions_are_refused(planted):
+    with raises_code(DataError, "data.groups", "'edited'"):
         compute(planted.with_columns(variant=pl.lit("edited")))
     two = planted.with_columns(pl.when(pl.col("asked") == "ab").then(pl.lit("x")).otherwise("race").alias("race"))
     with raises_code(DataError, "data.contradiction"):

@@ -14,7 +14,7 @@ from prejudge.core.answer.replies import preferences
 from prejudge.core.contracts import facet_columns
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import MISSING, PREFERENCE, Caveat
-from prejudge.core.scoring.score import described
+from prejudge.core.scoring.worded import described
 from prejudge.metrics.bistereo.nli import BIStereoNLI, BIStereoNLIMetricOptions
 from prejudge.testing import raises_code
 
@@ -333,10 +333,15 @@ def test_figures_and_examples_are_made():
         assert fair == ((e.value > 0) == e.title.startswith("Halo"))
 
 
-@pytest.mark.parametrize(("column", "value"), [("label", "yes"), ("skin", "brown"), ("sentiment", "mixed")])
+@pytest.mark.parametrize(("column", "value"), [("label", "yes"), ("sentiment", "mixed")])
 def test_unknown_value_is_named(column, value):
     with raises_code(DataError, "data.unknown-value", column, value):
         computed(study().with_columns(pl.lit(value).alias(column)))
+
+
+def test_other_than_two_groups_are_refused():
+    with raises_code(DataError, "data.groups", "'brown'"):
+        computed(study().with_columns(pl.lit("brown").alias("skin")))
 
 
 def test_pair_with_a_skin_tone_twice_is_refused():

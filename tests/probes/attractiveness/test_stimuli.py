@@ -95,8 +95,8 @@ def no_rating(rows):
     rows[0]["rating_happiness"] = "high"
 
 
-def unknown_variant(rows):
-    rows[0]["variant"] = "beautified"
+def other_variant(rows):
+    rows[1]["variant"] = "plain"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def unknown_variant(rows):
         (missing, "data.images", "nowhere.png"),
         (other_person, "data.images", "gender"),
         (no_rating, "data.number", "'high'"),
-        (unknown_variant, "data.unknown-value", "'beautified'"),
+        (other_variant, "data.images", "'original'"),
     ],
 )
 def test_bad_metadata_is_named(tmp_path, change, code, named):

@@ -191,7 +191,7 @@ def test_own_file_is_read(tmp_path):
     ("row", "code"),
     [
         ("height,tall,man,sexy,positive,6,,advantaged", "data.value"),
-        ("height,tall,uncle,sexy,positive,3,,advantaged", "data.unknown-value"),
+        ("height,tall,,sexy,positive,3,,advantaged", "data.cell-empty"),
     ],
 )
 def test_bad_row_is_named_with_its_line(tmp_path, row, code):

@@ -248,7 +248,7 @@ def test_confusion_of_another_encoder_is_refused(tmp_path):
     ("content", "code", "named"),
     [
         ("{}", "data.syntax", ""),
-        ('{"categories": {"kaste": {}}}', "data.unknown-value", "'kaste'"),
+        ('{"categories": {"kaste": {}}}', "data.incomplete", "kaste"),
         ('{"categories": {"caste": {"stereotype": {"stereotype": 1}}}}', "data.incomplete", "'anti-stereotype'"),
         (json.dumps(ENCODER).replace("40", "-4"), "data.value", ""),
         (json.dumps(ENCODER | {"several": "most"}), "data.syntax", "'most'"),

@@ -98,7 +98,7 @@ def test_pair_of_another_sentence_is_refused(read):
         ("a,stereo,Caste,The family is rich.,Brahmin\n", "data.text", "'The family is rich.'"),
         ("a,stereo,Caste,The <MASK><MASK> family is rich.,Brahmin\n", "data.text", "<MASK><MASK>"),
         ('a,stereo,Caste,The <MASK> family,"Brahmin, rich"\n', "data.text", "MASK"),
-        ("a,stereo,Kaste,The <MASK> family,Brahmin\n", "data.unknown-value", "'kaste'"),
+        ("a,stereo, ,The <MASK> family,Brahmin\n", "data.cell-empty", "'Bias_Type'"),
         ("a,stereo,Caste, ,Brahmin\n", "data.cell-empty", "'Masked_Sentence'"),
         ("a,stereo,Caste,The <MASK> family, \n", "data.cell-empty", "'Ground_Truths'"),
         ("a,stereo,Caste,The <MASK> family,<mask>\n", "data.text", "'The <mask> family'"),

@@ -53,7 +53,7 @@ def test_positive_option_is_the_anti_stereotype_of_a_negative_term(own):
         ),
         (ITEM.replace("solemn", "..."), "data.text", "'...'"),
         (ITEM.replace("negative", "bad"), "data.unknown-value", "'bad'"),
-        (ITEM.replace("beauty", "beuaty"), "data.unknown-value", "'beuaty'"),
+        (ITEM.replace("beauty", " "), "data.cell-empty", "'bias_type'"),
         (ITEM.replace("BLANK", "wise"), "data.text", "'BLANK'"),
         (OTHER, "data.no-match", "'type1'"),
     ],
