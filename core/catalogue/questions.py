@@ -73,3 +73,14 @@ def questions_of(
     """
     asked = [question for question in questions if question.applies(options)]
     return asked or ([Question(asks=summary, measure=judged)] if judged else [])
+
+
+def unasked_measures(questions: Sequence[Question], options: Mapping[str, object]) -> frozenset[str]:
+    """Return the measures that answer a question of the study with other options only: no headline of this run.
+
+    Args:
+        questions: those of the study, whatever its options.
+        options: every option of the probe, and `METRIC.option`.
+    """
+    asked = {question.measure for question in questions if question.applies(options)}
+    return frozenset(question.measure for question in questions if asked) - asked

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..catalogue.certificates import calibrated
+from ..catalogue.certificates import calibrated, flat
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
+from ..catalogue.questions import unasked_measures
 from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
@@ -109,9 +110,14 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         return self.local or self.manifest.study
 
     @cached_property
+    def judged(self) -> dict[str, list[Estimate]]:
+        """Return the estimates without measures that answer the study's questions only where it is asked otherwise."""
+        return _judged(self.manifest.study, self.options, self.estimates)
+
+    @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """Draw the figures of every metric, at their first use: a verdict needs none."""
-        charts = [chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name])]
+        charts = [chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.judged[name])]
         return tuple(
             msgspec.structs.replace(chart, title=unproved_words(chart.title)) if self.unproved else chart
             for chart in charts
@@ -365,13 +371,14 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     # A certificate is of asking a model; of published scores nobody was asked here.
     known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
     named = msgspec.structs.replace(named, calibration=known)
+    judged = _judged(study, instrument.every_option, estimates)
     measured = msgspec.structs.replace(
         scores,
         manifest=named,
         local=study,
         estimates=estimates,
-        headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
-        conclusions=_conclusions(scores, instrument, estimates, places),
+        headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(judged[name])),
+        conclusions=_conclusions(scores, instrument, judged, places),
         methods=tuple(places.text(m.methods(o)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
         options=every,
@@ -379,6 +386,11 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
         by_likelihood=instrument.by_likelihood,
     )
     return msgspec.structs.replace(measured, find_whole=partial(whole_study, catalogue, measured))
+
+
+def _judged(study: Study, options: EveryOption, estimates: Mapping[str, list[Estimate]]) -> dict[str, list[Estimate]]:
+    unasked = unasked_measures(study.questions, flat(options))
+    return {name: [e for e in numbers if e.metric not in unasked] for name, numbers in estimates.items()}
 
 
 def _conclusions(

@@ -108,7 +108,8 @@ def read(
         factors: Of the trial; with likelihoods among them the labels' priors.
     """
     if isinstance(response, Generation):
-        found = read_words(response.text, numbered=options.prompt in ("1", "2"))
+        pair = [str(factors[name]) for name in ("premise", "hypothesis")] if "hypothesis" in factors else []
+        found = read_words(response.text, numbered=options.prompt in ("1", "2"), pair=pair)
         if isinstance(found, Unread):
             return found.unreadable()
         return {"label": found.value, **dict.fromkeys(PROBABILITIES)}
