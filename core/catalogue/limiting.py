@@ -144,8 +144,9 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
 
 def _prepared(stage: Stage, limited: Stage) -> Stage:
     """Return another stage beside a limited one."""
-    follows = isinstance(stage, FollowingStage) and isinstance(limited, DesignedPart)
-    return stage.following(limited) if follows else stage
+    if isinstance(stage, FollowingStage) and isinstance(limited, DesignedPart):
+        return stage.following(limited)
+    return stage
 
 
 def _way(stage: Stage, limit: Limit) -> type[Part]:

@@ -172,7 +172,10 @@ class WrittenStage(AnalogyStage):
         text = (answer.stated or (answer.text,))[-1]
         # A model may repeat the analogy: its D is after the last colon.
         first = text.splitlines()[0] if text.strip() else ""
-        line, scheme = first.rpartition(":")[2], _SCHEME.search(first)
+        head, further = (first.split("::", 1) + [""])[:2]
+        # A base model goes on with analogies of its own behind its D.
+        completed = further and ":" not in head and re.search(r"\w", head)
+        line, scheme = head if completed else first.rpartition(":")[2], _SCHEME.search(first)
         if not re.search(r"\w", line):
             return Unreadable("echo of the question" if scheme else "an empty answer")
         ends = {_words(str(factors[name])): name for name in ("biased", "unbiased")}

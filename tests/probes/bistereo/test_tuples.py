@@ -230,6 +230,8 @@ def test_a_sample_asks_all_conditions_of_a_test():
         ("A:B:C:D:Bird:Fly:Fish:Sw", None),
         ("A:B::C:D: lazy", "biased"),
         ("Abdomen: chest: cold: dry", "other"),
+        (" lazy :: Woman in saree :: Woman in blouse", "biased"),
+        ("Tall man: hardworking:: Short man: lazy", "biased"),
     ],
 )
 def test_repeated_scheme_completes_no_analogy(text, choice):
