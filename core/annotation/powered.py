@@ -255,7 +255,8 @@ def _variance(rows: Rows, values: Array) -> float:
     singles = [_by_cluster(parts, way) for way in rows.ways]
     codes = np.stack(rows.ways, axis=-1)
     shared = [sign * _by_cluster(parts, labels) for sign, labels, _ in shared_levels(codes)]
-    lost = [share * single for share, single in zip(shares_lost(codes), singles, strict=True)]
+    sides = rows.signs[:, None, None] == np.unique(rows.signs[rows.signs != 0])
+    lost = [share.item() * single for share, single in zip(shares_lost(codes, sides), singles, strict=True)]
     return float(max(sum(singles) + sum(shared) + sum(lost), *singles))
 
 
@@ -269,7 +270,8 @@ def covariance_over(parts: Array, ways: Sequence[Codes]) -> Array:
     every = [(1, way) for way in ways or (np.arange(len(parts)),)]
     if len(ways) > 1:
         codes = np.stack(ways, axis=-1)
-        every = [(1 + share, way) for share, way in zip(shares_lost(codes), ways, strict=True)]
+        lost = shares_lost(codes, np.ones((len(codes), 1, 1), np.bool_))
+        every = [(1 + share.item(), way) for share, way in zip(lost, ways, strict=True)]
         every += [(sign, labels) for sign, labels, _ in shared_levels(codes)]
     covariance = np.zeros((parts.shape[1], parts.shape[1]))
     for sign, way in every:

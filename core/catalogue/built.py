@@ -135,7 +135,7 @@ def _build(place: _Place) -> None:
             files=_digests(beside / place.name),
             seconds=round(time.process_time() - started, 1),
             machine=f"{platform.machine()} {platform.processor()}".strip(),
-            packages={name: found for name in _PACKAGES if (found := _version(name))},
+            packages={name: number for name in _PACKAGES if (number := _version(name))},
         )
         (beside / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
         if not place.home.is_dir():  # or another process was faster, and its model is as good

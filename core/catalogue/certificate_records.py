@@ -91,7 +91,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def failing(self) -> Rate | None:
         """Return the answer that is a finding more often than chance explains, or else such a number."""
-        return next((one for one in (self.worst_answer, self.worst) if one is not None and not one.holds), None)
+        return next((rate for rate in (self.worst_answer, self.worst) if rate is not None and not rate.holds), None)
 
     @property
     def failed(self) -> bool:
@@ -187,7 +187,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
 
     def group(self, null: str, strength: float = 0.0) -> Group | None:
         """Return the studies of one kind of model."""
-        return next((one for one in self.groups if (one.null, one.strength) == (null, strength)), None)
+        return next((group for group in self.groups if (group.null, group.strength) == (null, strength)), None)
 
     @property
     def trained(self) -> list[Group]:

@@ -79,12 +79,12 @@ def calibrated(catalogue: Catalogue, study: Study, options: EveryOption, data: M
     part = {"limit": study.limit.asked or "quick"} if study.limit is not None and study.limit.unit else {}
     asked = flat(options) | part if entry is None or entry.probe == study.probe else None
     states = [
-        _calibrated(one, asked, sorted(data.values()))
-        for one in find_filed(catalogue, study.name, study.probe)
+        _calibrated(filed, asked, sorted(data.values()))
+        for filed in find_filed(catalogue, study.name, study.probe)
         if asked is not None
     ]
     order, none = get_args(State), Calibrated("uncalibrated", "it has no certificate")
-    return min(states, key=lambda one: order.index(one.state), default=none)
+    return min(states, key=lambda state: order.index(state.state), default=none)
 
 
 def _calibrated(filed: Filed, asked: Mapping[str, Any], data: Sequence[str]) -> Calibrated:
@@ -131,8 +131,10 @@ def changed_numbers(certificate: Certificate, head: Head) -> str:
 
 def flat(options: EveryOption) -> dict[str, Any]:
     """Return every option of a study by one name: `name` of the probe, `METRIC.name`."""
-    own = {f"{metric}.{name}": value for metric, values in options.metrics.items() for name, value in values.items()}
-    return options.probe | own
+    of_metrics = {
+        f"{metric}.{name}": value for metric, values in options.metrics.items() for name, value in values.items()
+    }
+    return options.probe | of_metrics
 
 
 def state_of(
@@ -150,7 +152,7 @@ def state_of(
         return "uncalibrated", flaw
     if changed:
         return "numbers changed since", changed
-    known = sorted(certificate.data.values())
+    certified_data = sorted(certificate.data.values())
     files = {name for name, value in {**certificate.options, **asked}.items() if name.rpartition(".")[2] == "data"}
     other = [
         name
@@ -160,13 +162,13 @@ def state_of(
     size = [name for name in other if _last(name) in SIZES or name in certificate.sizes]
     if len(size) < len(other):
         return "certified for other options", f"not for these values of {', '.join(n for n in other if n not in size)}"
-    if known != list(data):
+    if certified_data != list(data):
         return "certified for other options", "not for these data"
     if size:
-        told = counted(certificate.requests, "request")
+        requests = counted(certificate.requests, "request")
         sizes = ", ".join(dict.fromkeys(_last(name).replace("_", " ") for name in size))
         return "certified at another size", (
-            f"how often fair models are found to be biased is known for studies of {told}, "
+            f"how often fair models are found to be biased is known for studies of {requests}, "
             f"which differ in how much was asked ({sizes})"
         )
     return "certified", ""

@@ -34,8 +34,8 @@ class Filed(NamedTuple):
     @property
     def is_verified(self) -> bool:
         """Return whether the head was computed with this version of the package, whose own files its tests compute."""
-        own = self.golden.is_relative_to(Path(str(files(BUILT_IN))))
-        return own or (self.head is not None and self.head.prejudge == VERSION)
+        of_package = self.golden.is_relative_to(Path(str(files(BUILT_IN))))
+        return of_package or (self.head is not None and self.head.prejudge == VERSION)
 
 
 def read_certificate(path: Path) -> Certificate:

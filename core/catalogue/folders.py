@@ -40,22 +40,24 @@ def candidates(place: str, plugins: Plugins) -> Sequence[Candidate]:
         ModelLoadError: there is no such place, or no adapter reads what is there.
         DataError: a description in the folder cannot be read.
     """
-    path, own = (place, "") if here(place) else split_name(place)
-    suffix = f"[{own}]" if own else ""
+    path, settings = (place, "") if here(place) else split_name(place)
+    suffix = f"[{settings}]" if settings else ""
     files = ModelFiles(path.rstrip("/") or path)
     _ensure_there(files)
-    found, broken = [], None
+    matches, broken = [], None
     for adapter in sorted(plugins.offers["adapter"]):
         try:
             kind: type[ModelAdapter] = plugins.load("adapter", adapter)
             with blamed(plugins.offers["adapter"][adapter].plugin, f"adapter {adapter!r}"):
-                found += [Candidate(f"{adapter}:{one.model}{suffix}", one.because) for one in kind.recognise(files)]
+                matches += [
+                    Candidate(f"{adapter}:{match.model}{suffix}", match.because) for match in kind.recognise(files)
+                ]
         except DataError as error:
             broken = error
         except PrejudgeError:
             continue  # a broken plugin is reported where it is used
-    if found:
-        return found
+    if matches:
+        return matches
     if broken is not None:
         raise broken
     raise _unrecognised(files)
@@ -69,8 +71,8 @@ def choose(place: str, found: Sequence[Candidate], why: str = "") -> Candidate:
     """
     if len(found) == 1:
         return found[0]
-    names = [one.name for one in found]
-    listed = ", ".join(f"{one.name} ({one.because})" for one in found)
+    names = [candidate.name for candidate in found]
+    listed = ", ".join(f"{candidate.name} ({candidate.because})" for candidate in found)
     raise ModelLoadError(
         f"{place!r} can be read in {len(found)} ways{why}: {listed}. Name one of them, such as --model {names[0]}.",
         code="model.ambiguous",

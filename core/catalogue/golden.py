@@ -118,6 +118,6 @@ def battery() -> dict[str, str]:
 
 def used_of_battery(names: Iterable[str]) -> dict[str, str]:
     """Return the digests of what the battery has for these names; details of a name may follow, as `, pairs`."""
-    known = battery()
-    longest = (max((own for own in known if name.startswith(own)), key=len, default="") for name in names)
-    return {name: known[name] for name in sorted({*longest} - {""})}
+    digests = battery()
+    longest = (max((recipe for recipe in digests if name.startswith(recipe)), key=len, default="") for name in names)
+    return {name: digests[name] for name in sorted({*longest} - {""})}

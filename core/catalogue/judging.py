@@ -51,7 +51,7 @@ class Judge:
     def __init__(self, folder: Path, plugins: Plugins, registry: Registry) -> None:
         """Take the folder, the plugins, and the models by the names that studies use, with paths as written."""
         self._folder, self._plugins = folder.resolve(), plugins
-        adapters = {name: PluginEntry(str(one.plugged.target)) for name, one in plugins.offers["adapter"].items()}
+        adapters = {name: PluginEntry(str(offer.plugged.target)) for name, offer in plugins.offers["adapter"].items()}
         self._registry = Registry(models=registry.models, adapters=adapters, defaults=registry.defaults)
 
     def model(self, entry: ModelEntry) -> Iterator[OptionEffect]:
@@ -104,17 +104,19 @@ class Judge:
 
     def study(self, study: StudyEntry) -> Iterator[OptionEffect]:
         """Yield what needs trust of a study: of its options, its models, and its calibration."""
-        own = study.calibration
+        calibration = study.calibration
         choices = [(name, value) for name, values in study.multiverse.choices.items() for value in values]
-        designs = [study.options, own.options, own.trained.options, study.limit.quick]
+        designs = [study.options, calibration.options, calibration.trained.options, study.limit.quick]
         designs += [{name: value} for name, value in choices if not name.startswith(NO_OPTIONS)]
         for design in designs:
             yield from self.options(study.probe, study.metrics, design)
-        if own.trained.data:
-            yield OptionEffect("code", "calibration.trained.data", own.trained.data)
-        if own.settings:
-            yield from self._of_other_packages(own.settings)
-            yield from self._like(own.like or self._registry.defaults.get("calibrate", ""), own.settings)
+        if calibration.trained.data:
+            yield OptionEffect("code", "calibration.trained.data", calibration.trained.data)
+        if calibration.settings:
+            yield from self._of_other_packages(calibration.settings)
+            yield from self._like(
+                calibration.like or self._registry.defaults.get("calibrate", ""), calibration.settings
+            )
         for role, model in _models_of(study):
             yield from (_asked(effect, model, role) for effect in self.named(model))
 
@@ -241,9 +243,9 @@ class Judge:
 
 def _models_of(study: StudyEntry) -> Iterator[tuple[str, str]]:
     """Yield the models that a study names, each with its role."""
-    own = study.calibration
-    yield from (*study.roles.items(), *own.roles.items(), *own.trained.roles.items())
-    yield from (("calibration.real", model) for model in own.real)
+    calibration = study.calibration
+    yield from (*study.roles.items(), *calibration.roles.items(), *calibration.trained.roles.items())
+    yield from (("calibration.real", model) for model in calibration.real)
     for name, models in study.multiverse.choices.items():
         if name.startswith(ROLE):
             yield from ((name.removeprefix(ROLE), str(model)) for model in models)

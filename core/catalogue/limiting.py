@@ -83,17 +83,17 @@ def split_limit(options: type[msgspec.Struct], assignments: Mapping[str, Any]) -
         UsageError: it is no whole number above 0, or both are set.
     """
     taken = set(NAMES) - set(options.__struct_fields__)
-    own = {name: value for name, value in assignments.items() if name in taken}
-    rest = {name: value for name, value in assignments.items() if name not in own}
-    if len(own) == len(NAMES) and own["quick"] is not False and own["limit"] is not None:
+    limiting = {name: value for name, value in assignments.items() if name in taken}
+    remaining = {name: value for name, value in assignments.items() if name not in limiting}
+    if len(limiting) == len(NAMES) and limiting["quick"] is not False and limiting["limit"] is not None:
         raise UsageError("--limit and --quick exclude each other. Leave one out.", code="options.conflict")
-    if (limit := own.get("limit")) is not None:
+    if (limit := limiting.get("limit")) is not None:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise UsageError(f"limit is {short(limit)}. Give a whole number above 0.", code="limit.value", value=limit)
-        return rest, Limit(asked=limit)
-    if (quick := own.get("quick", False)) not in (True, False, None):
+        return remaining, Limit(asked=limit)
+    if (quick := limiting.get("quick", False)) not in (True, False, None):
         raise UsageError(f"quick is {short(quick)}. Give true or false.", code="limit.value", value=quick)
-    return rest, Limit() if quick else None
+    return remaining, Limit() if quick else None
 
 
 def limit_study(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit) -> Study:
@@ -107,12 +107,12 @@ def limit_study(catalogue: Catalogue, study: Study, entry: Limits, limit: Limit)
     if limit.asked is None and (also := {k: v for k, v in entry.quick.items() if k not in study.options}):
         study = msgspec.structs.replace(study, options=study.options | also)
         limit = msgspec.structs.replace(limit, also=also)
-    own = msgspec.structs.replace(limit, unit=entry.unit, cells=entry.cells)
-    made = msgspec.structs.replace(study, limit=own)
-    stage = catalogue.instrument(made).main_stage
+    declared = msgspec.structs.replace(limit, unit=entry.unit, cells=entry.cells)
+    limited = msgspec.structs.replace(study, limit=declared)
+    stage = catalogue.instrument(limited).main_stage
     drawn = stage.drawn if isinstance(stage, Part) else None
     # A study of which every unit is asked, but with fewer samples, is a part of itself.
-    return study if drawn is None or (drawn.units == drawn.of and not limit.also) else made
+    return study if drawn is None or (drawn.units == drawn.of and not limit.also) else limited
 
 
 def _undeclared(catalogue: Catalogue, study: Study, limit: Limit) -> UsageError:
@@ -160,8 +160,8 @@ def _way(stage: Stage, limit: Limit) -> type[Part]:
 def _is_of_design(stage: DesignedStage, limit: Limit) -> bool:
     """Return whether the units of a limit are those of the stage's design, which tells its cells apart."""
     design = stage.design
-    apart = {name for name in design.named("group") if design.vocabulary.term(name).factor in design.unit_factors}
-    if not {*limit.cells} <= {*design.named("context", "by"), *apart}:
+    groups = {name for name in design.named("group") if design.vocabulary.term(name).factor in design.unit_factors}
+    if not {*limit.cells} <= {*design.named("context", "by"), *groups}:
         return False
     units, numbers = [*zip(*(design.column(name) for name in limit.unit), strict=True)], design.units.tolist()
     return len(set(units)) == len(set(numbers)) == len(set(zip(units, numbers, strict=True)))
@@ -185,11 +185,11 @@ class Part(LargeStage):
         drawn, cells = self.drawn, len(self.drawn.sizes)
         if drawn.units == drawn.of:
             return part_words(self.limit, f"all {drawn.of:,} units ({' and '.join(self.limit.unit)})")
-        told = f"{drawn.units:,} of {drawn.of:,} units ({' and '.join(self.limit.unit)})"
+        size = f"{drawn.units:,} of {drawn.of:,} units ({' and '.join(self.limit.unit)})"
         by = f", at most {drawn.each:,} of each of {cells:,} cells ({', '.join(self.limit.cells)})" if cells > 1 else ""
         least, most = min(drawn.sizes), max(drawn.sizes)
         uneven = f" In the whole study cells have {least:,} to {most:,} units, so their weights differ from those here."
-        return part_words(self.limit, f"{told}{by}, drawn by a fixed rule") + (uneven if least < most else "")
+        return part_words(self.limit, f"{size}{by}, drawn by a fixed rule") + (uneven if least < most else "")
 
 
 class LimitedStage(Part):
@@ -345,8 +345,8 @@ class _Cell:
             return
         self.near.setdefault(digest, []).append((place, trial))
         if len(self.near) > 2 * self.most:
-            kept = sorted(self.near)[: self.most]
-            self.near, self.farthest = {one: self.near[one] for one in kept}, kept[-1]
+            nearest = sorted(self.near)[: self.most]
+            self.near, self.farthest = {digest: self.near[digest] for digest in nearest}, nearest[-1]
 
     def smallest(self, count: int) -> Iterator[tuple[int, Any]]:
         for digest in sorted(self.near)[:count]:

@@ -70,7 +70,7 @@ def tables_of(path: str) -> list[Path]:
     try:
         if place.is_file():
             return [place]
-        return sorted(one for one in place.iterdir() if one.suffix.lower() in TABLES and one.is_file())
+        return sorted(file for file in place.iterdir() if file.suffix.lower() in TABLES and file.is_file())
     except (OSError, ValueError):
         return []  # the probe, which reads it, reports what is wrong
 
@@ -102,7 +102,7 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
         material: what the study says of each option that names material.
         paths: by option, the files and folders that are not those of the study file itself.
     """
-    sources, limits, deviations, own = [], list[str](), list[str](), list[str]()
+    sources, limits, deviations, of_user = [], list[str](), list[str](), list[str]()
     title = summary = ""
     included = not any(part.option in paths and not part.adds for part in material)
     for part in material:
@@ -113,20 +113,20 @@ def describe(source: str, design: str, material: Sequence[Material], paths: Mapp
         if path is None:
             continue
         digest = digest_of(path)
-        known = next((one for one in part.known if one.sha256 == digest), None)
-        if known is not None:
-            sources.append(f"{known.source or source} ({known.name}, read from {Path(path).name})")
-            limits += known.limits
-            deviations += known.deviations
+        version = next((edition for edition in part.known if edition.sha256 == digest), None)
+        if version is not None:
+            sources.append(f"{version.source or source} ({version.name}, read from {Path(path).name})")
+            limits += version.limits
+            deviations += version.deviations
             continue
         words = f"{part.noun} of {Path(path).name}" + (f" (sha256 {digest[:SHOWN]}...)" if digest else "")
-        own.append(words)
+        of_user.append(words)
         sources.append(f"{words}, in the design of {design}")
         limits.append(f"It is not recorded who made the {words}, or which people they represent.")
         title, summary = title or part.title, summary or part.summary
     if included:
         sources.insert(0, source)
-    return Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(own), title, summary)
+    return Described("; ".join(sources), tuple(limits), tuple(deviations), tuple(of_user), title, summary)
 
 
 def paths_in(material: Sequence[Material], stated: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, str]:

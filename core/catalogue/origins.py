@@ -51,8 +51,8 @@ def origins(catalogue: Catalogue, study: Study, *, models: bool = True) -> dict[
     if models:
         adapters = {catalogue.registry.model(model).adapter for model in study.roles.values()}
         parts += [("adapter", name) for name in sorted(adapters)]
-    found = ((f"{kind} {name}", origin_of(catalogue.plugins, kind, name)) for kind, name in parts)
-    return {part: origin for part, origin in found if origin is not None}
+    located = ((f"{kind} {name}", origin_of(catalogue.plugins, kind, name)) for kind, name in parts)
+    return {part: origin for part, origin in located if origin is not None}
 
 
 def origin_of(plugins: Plugins, kind: str, name: str) -> Origin | None:
@@ -124,9 +124,9 @@ def digest_of(folders: Iterable[Path], files: Iterable[Path] = ()) -> str:
 
 def _distribution(package: str, places: Iterable[Path]) -> str:
     """Return the distribution that a package is of, or nothing."""
-    for one in distributions():
-        if package in (one.read_text("top_level.txt") or "").split():
-            return one.name
+    for distribution in distributions():
+        if package in (distribution.read_text("top_level.txt") or "").split():
+            return distribution.name
     # Not all name their packages; to look through the files of all takes a second.
     installed = [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
     if not any(place.is_relative_to(folder) for place in places for folder in installed):

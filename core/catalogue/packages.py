@@ -31,11 +31,11 @@ def adapter_packages(catalogue: Catalogue, models: Iterable[str]) -> dict[str, s
 def versions(names: tuple[str, ...]) -> dict[str, str]:
     """Return the versions of those packages that are installed."""
     # What a process has imported stays what it is: the metadata need not be parsed for every run.
-    found = {}
+    numbers = {}
     for name in names:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            numbers[name] = version(name)
+    return numbers
 
 
 def _needed(catalogue: Catalogue, adapter: str) -> Iterator[str]:
@@ -65,19 +65,19 @@ def _requires(package: str) -> list[str]:
 
 def requirements_of(package: str) -> dict[str, list[Requirement]]:
     """Return the requirements of each extra of a package, with those of the extras that it includes."""
-    own: dict[str, list[Requirement]] = {}
+    direct: dict[str, list[Requirement]] = {}
     for line in _requires(package):
         requirement = Requirement(line)
         for extra in _extras_named(requirement):
-            own.setdefault(extra, []).append(requirement)
-    return {extra: list(_flat(extra, own, package)) for extra in own if extra not in NOT_FOR_USERS}
+            direct.setdefault(extra, []).append(requirement)
+    return {extra: list(_flat(extra, direct, package)) for extra in direct if extra not in NOT_FOR_USERS}
 
 
 def _extras_named(requirement: Requirement) -> list[str]:
     """Return the extra of a requirement; None for a requirement of the package itself."""
     marker = str(requirement.marker or "")
-    _, equals, rest = marker.replace("'", '"').partition('extra == "')
-    return [rest.partition('"')[0]] if equals else []
+    _, equals, after = marker.replace("'", '"').partition('extra == "')
+    return [after.partition('"')[0]] if equals else []
 
 
 def _flat(extra: str, own: dict[str, list[Requirement]], package: str) -> Iterator[Requirement]:

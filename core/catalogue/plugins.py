@@ -219,7 +219,7 @@ def _ask(module: Any, plugin: str, kinds: Iterable[str]) -> Offered:
     manager.add_hookspecs(Hooks)
     manager.register(module, name=plugin)
     manager.check_pending()
-    answers = {kind: [one for many in getattr(manager.hook, HOOKS[kind])() for one in many] for kind in kinds}
+    answers = {kind: [offer for many in getattr(manager.hook, HOOKS[kind])() for offer in many] for kind in kinds}
     studies = _read_files("study", read_study_file, answers.pop("study", ()))
     constructs = _read_files("construct", read_construct, answers.pop("construct", ()))
     for thing in (thing for things in answers.values() for thing in things):
@@ -234,13 +234,13 @@ def _files_of(offered: Offered) -> list[tuple[str, str]]:
 
 
 def _read_files(kind: str, read: Callable[[StudyFile], tuple[str, T]], places: Iterable[StudyFile]) -> dict[str, T]:
-    found: dict[str, T] = {}
+    entries: dict[str, T] = {}
     for place in places:
         name, entry = read(place)
-        if name in found:
+        if name in entries:
             raise ValueError(f"two {kind} files are named {name!r}")
-        found[name] = entry
-    return found
+        entries[name] = entry
+    return entries
 
 
 def _label(entry: EntryPoint) -> str:

@@ -131,15 +131,15 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"{self.source!r} has {len(of)} numbers of units (n) for {len(values)} measures of {list(row)}.",
                     code="published.row",
                 )
-            yield from (msgspec.structs.replace(value, n=own) for value, own in zip(values, of, strict=True))
+            yield from (msgspec.structs.replace(value, n=units) for value, units in zip(values, of, strict=True))
         for again in self.again:
             for row in self.rows:
                 names = (", ".join(map(str, row[: len(self.by)])), str(row[0]), OTHERWISE)
                 reading = next((again.readings[name] for name in names if name in again.readings), "")
-                own = None if reading else self.tolerance
-                tolerance = next((again.tolerances[name] for name in names if name in again.tolerances), own)
-                held = {"model": again.model, "tolerance": tolerance, "reading": reading, "reference": False}
-                yield from self._row(row, msgspec.structs.replace(printed, **held))
+                default = None if reading else self.tolerance
+                tolerance = next((again.tolerances[name] for name in names if name in again.tolerances), default)
+                replaced = {"model": again.model, "tolerance": tolerance, "reading": reading, "reference": False}
+                yield from self._row(row, msgspec.structs.replace(printed, **replaced))
 
     def _row(self, row: tuple[Scalar, ...], printed: Published) -> Iterator[Published]:
         levels, cells = row[: len(self.by)], row[len(self.by) :]
@@ -168,19 +168,19 @@ def references(values: Iterable[Published], names: Iterable[str]) -> dict[str, l
         UsageError: no model has such values.
         UnknownNameError: a model has none.
     """
-    found: dict[str, list[Published]] = {}
+    by_model: dict[str, list[Published]] = {}
     for value in values:
         if value.model and value.reference and value.of == "value":
-            found.setdefault(value.model, []).append(value)
-    if not found:
+            by_model.setdefault(value.model, []).append(value)
+    if not by_model:
         raise UsageError("the catalogue has no values that are published for a model.", code="published.none")
     chosen: list[str] = []
     for name in names:
-        alike = [model for model in found if name == ALL or _plain(model) == _plain(name) != ""]
-        if not alike:
-            raise UnknownNameError("published model", name, [ALL, *found])
-        chosen += [model for model in alike if model == name] or alike
-    return {model: found[model] for model in found if model in chosen}
+        matches = [model for model in by_model if name == ALL or _plain(model) == _plain(name) != ""]
+        if not matches:
+            raise UnknownNameError("published model", name, [ALL, *by_model])
+        chosen += [model for model in matches if model == name] or matches
+    return {model: by_model[model] for model in by_model if model in chosen}
 
 
 _NOT_A_NAME = re.compile(r"\(.*?\)|[\W_]")
@@ -193,9 +193,9 @@ def whose(values: Iterable[Published], name: str, *, imported: bool) -> list[str
     for imported answers, those of `PaLM 2` for all others; if one of them is missing, the other is used.
     """
     models = list(dict.fromkeys(value.model for value in values if value.model))
-    alike = [model for model in models if same_model(model, name)]
-    own = [model for model in alike if model.endswith(")") == imported] or alike
-    return [model for model in own if model.lower() == name.lower()] or own
+    matches = [model for model in models if same_model(model, name)]
+    preferred = [model for model in matches if model.endswith(")") == imported] or matches
+    return [model for model in preferred if model.lower() == name.lower()] or preferred
 
 
 def same_model(one: str, other: str) -> bool:

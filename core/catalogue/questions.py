@@ -54,10 +54,11 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             numbers: those of a headline.
             place: gives the measure of a number, and the levels of its group.
         """
-        placed = [(one, *place(one)) for one in numbers]
-        own = [(one, len(at)) for one, name, at in placed if self.covers(name, at)]
-        fewest = min((levels for _, levels in own), default=0)
-        return [one for one, levels in own if levels == fewest], [one for one, levels in own if levels > fewest]
+        placed = [(number, *place(number)) for number in numbers]
+        covered = [(number, len(at)) for number, name, at in placed if self.covers(name, at)]
+        fewest = min((levels for _, levels in covered), default=0)
+        coarsest = [number for number, levels in covered if levels == fewest]
+        return coarsest, [number for number, levels in covered if levels > fewest]
 
 
 def questions_of(

@@ -184,10 +184,10 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         if name in self.models:
             return self.models[name]
-        base, own = split_name(name)
-        if own:
+        base, settings = split_name(name)
+        if settings:
             entry = self.model(base)
-            return msgspec.structs.replace(entry, settings=entry.settings | settings_in(own))
+            return msgspec.structs.replace(entry, settings=entry.settings | settings_in(settings))
         adapter, colon, model = name.partition(":")
         if colon and adapter in self.adapters:
             return ModelEntry(adapter=adapter, settings={"model": model})
@@ -322,13 +322,13 @@ def check_keys(data: Any, kind: Any, where: str) -> None:
     """
     if get_origin(kind) is dict and isinstance(data, Mapping):
         for name, value in data.items():
-            table, _, rest = where.partition(" ")
-            place = f"{SINGULAR[table]} {name!r} {rest}" if table in SINGULAR else f"{name!r} of {where}"
+            table, _, path = where.partition(" ")
+            place = f"{SINGULAR[table]} {name!r} {path}" if table in SINGULAR else f"{name!r} of {where}"
             check_keys(value, get_args(kind)[1], place)
     elif get_origin(kind) is tuple and isinstance(data, list):
         for number, value in enumerate(data, 1):
-            table, _, rest = where.partition(" ")
-            check_keys(value, get_args(kind)[0], f"{table} {number} {rest}")
+            table, _, path = where.partition(" ")
+            check_keys(value, get_args(kind)[0], f"{table} {number} {path}")
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(data, Mapping):
         hints = get_type_hints(kind)
         for name, value in data.items():

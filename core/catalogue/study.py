@@ -115,29 +115,29 @@ class Catalogue:
         options, metrics = _assign(entry, chosen_options)
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
-        found = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
+        ways_of = {role: candidates(model, self.plugins) for role, model in roles.items() if is_place(model)}
         for role, model in roles.items():
-            if role not in found:
+            if role not in ways_of:
                 self.registry.model(model)
-        made = Study(
+        study = Study(
             name=name,
             probe=entry.probe,
             options=options,
             metrics=metrics,
-            roles=roles | {role: ways[0].name for role, ways in found.items()},
+            roles=roles | {role: ways[0].name for role, ways in ways_of.items()},
             published=entry.published,
             questions=entry.questions,
         )
-        made = self.described(made)
-        for role, ways in found.items():
-            chosen = ways[0] if len(ways) == 1 else self._choose(made, role, roles[role], ways)
-            made = msgspec.structs.replace(
-                made,
-                roles=made.roles | {role: chosen.name},
-                recognised=made.recognised | {role: chosen.because},
+        study = self.described(study)
+        for role, ways in ways_of.items():
+            chosen = ways[0] if len(ways) == 1 else self._choose(study, role, roles[role], ways)
+            study = msgspec.structs.replace(
+                study,
+                roles=study.roles | {role: chosen.name},
+                recognised=study.recognised | {role: chosen.because},
             )
-        made = self._following(made)
-        return made if limit is None else limit_study(self, made, self._limits_of(entry), limit)
+        study = self._following(study)
+        return study if limit is None else limit_study(self, study, self._limits_of(entry), limit)
 
     def described(self, study: Study) -> Study:
         """Return a study with the words on its material: source and limits follow the data that it reads."""
@@ -167,10 +167,10 @@ class Catalogue:
         """Return how a part of a study is taken: as it declares, or as the studies of the same probe that do."""
         if entry.limit.declared:
             return entry.limit
-        declared = {name: one.limit for name, one in self.registry.studies.items() if one.probe == entry.probe}
-        found = [limits for limits in declared.values() if limits.declared]
-        alike = all(limits == found[0] for limits in found)
-        return found[0] if found and alike else declared.get(entry.probe, entry.limit)
+        declared = {name: study.limit for name, study in self.registry.studies.items() if study.probe == entry.probe}
+        limited = [limits for limits in declared.values() if limits.declared]
+        equal = all(limits == limited[0] for limits in limited)
+        return limited[0] if limited and equal else declared.get(entry.probe, entry.limit)
 
     def _choose(self, study: Study, role: str, place: str, ways: Sequence[Candidate]) -> Candidate:
         """Return the way to read a folder that can do what the study needs of the role.
@@ -179,13 +179,13 @@ class Catalogue:
             ModelLoadError: several can.
         """
 
-        def able(one: Candidate) -> bool:
-            tried = self._following(msgspec.structs.replace(study, roles=study.roles | {role: one.name}))
+        def able(candidate: Candidate) -> bool:
+            tried = self._following(msgspec.structs.replace(study, roles=study.roles | {role: candidate.name}))
             stages = self.instrument(tried).stages()
-            abilities = self.abilities(one.name)
+            abilities = self.abilities(candidate.name)
             return not any(abilities.missing(stage_need(stage)) for stage in stages if stage.role == role)
 
-        fit = [one for one in ways if able(one)]
+        fit = [candidate for candidate in ways if able(candidate)]
         # Where none can, the check of the study says so of the first.
         return choose(place, fit, f" for the role {role!r} of {study.name!r}") if fit else ways[0]
 
@@ -208,18 +208,18 @@ class Catalogue:
 
     def _follow(self, probe: str, options: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         """Return value and reason of each unset option that follows from a model; none where the default fits it."""
-        found = {}
-        for one in self.plugins.load("probe", probe).follows:
-            model = roles.get(one.role)
-            if model is None or one.option in options:
+        chosen = {}
+        for rule in self.plugins.load("probe", probe).follows:
+            model = roles.get(rule.role)
+            if model is None or rule.option in options:
                 continue
-            (_, preferred), *_ = one.values
-            needs = {value: Need(operation=OPERATIONS[kind]) for value, kind in one.values}
-            able = next((value for value in one.values if self.is_suited(model, needs[value[0]])), one.values[0])
-            if able is not one.values[0]:
+            (_, preferred), *_ = rule.values
+            needs = {value: Need(operation=OPERATIONS[kind]) for value, kind in rule.values}
+            able = next((value for value in rule.values if self.is_suited(model, needs[value[0]])), rule.values[0])
+            if able is not rule.values[0]:
                 names = f"can do {OPERATIONS[able[1]]!r}, not {OPERATIONS[preferred]!r}"
-                found[one.option] = (able[0], f"model {model!r} {names}")
-        return found
+                chosen[rule.option] = (able[0], f"model {model!r} {names}")
+        return chosen
 
     def adopt(self, name: str) -> str:
         """Add the study of a study file to the registry, and return its name; any other name is returned unchanged.
@@ -231,7 +231,7 @@ class Catalogue:
         """
         if not is_study_file(name):
             return name
-        own, entry = read_study_file(name)
+        study_name, entry = read_study_file(name)
         offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
         judge = Judge(Path.cwd(), self.plugins, self.registry)
         if effect := next(judge.study_file(entry, offered), None):
@@ -241,8 +241,8 @@ class Catalogue:
                 code="study.effects",
             )
         ensure_questions(self.plugins, entry)
-        self.registry.studies[own] = entry
-        return own
+        self.registry.studies[study_name] = entry
+        return study_name
 
     def _seeded(self, entry: StudyEntry) -> StudyEntry:
         """Set the study's seed for the probe and the metrics that have the option, if it is not set."""
@@ -340,12 +340,12 @@ class Catalogue:
             UsageError: naming both.
         """
         base = model if model in self.registry.models else split_name(model)[0]
-        own = self.registry.model(base).settings
-        for name, value in own.items() if THINKING in own else ():
+        settings = self.registry.model(base).settings
+        for name, value in settings.items() if THINKING in settings else ():
             if name not in (THINKING, "answer_room") and not isinstance(value, Mapping) and told.get(name) != value:
                 raise UsageError(
-                    f"model {base}: {THINKING} = {own[THINKING]!r} and {name} = {value!r} exclude each other. Leave "
-                    "one out.",
+                    f"model {base}: {THINKING} = {settings[THINKING]!r} and {name} = {value!r} exclude each other. "
+                    "Leave one out.",
                     code="options.conflict",
                     name=name,
                 )
@@ -384,7 +384,7 @@ class Catalogue:
     def varied(self, study: Study) -> Iterator[tuple[str, Any, list[Stage]]]:
         """Yield each choice among a few of an option of the probe, one changed at a time, with the stages it gives."""
         kind = self.plugins.load("probe", study.probe)
-        values = {one.option: [value for value, _ in one.values] for one in kind.follows}
+        values = {rule.option: [value for value, _ in rule.values] for rule in kind.follows}
         for name, choices in (choices_of(kind.options) | values).items():
             for value in choices:
                 tried = msgspec.structs.replace(study, options=study.options | {name: value})

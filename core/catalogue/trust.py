@@ -103,8 +103,8 @@ def load_allowed() -> tuple[Registry, list[Want]]:
     if not path.is_file():
         return built_in_registry(), []
     candidate = read_candidate(path)
-    own, wants = (candidate.settled, []) if is_trusted(candidate) else allowed_entries(candidate)
-    return _added(built_in_registry(), own), wants
+    local, wants = (candidate.settled, []) if is_trusted(candidate) else allowed_entries(candidate)
+    return _added(built_in_registry(), local), wants
 
 
 def _added(built_in: Registry, own: Registry) -> Registry:
@@ -159,11 +159,11 @@ def ensure_trusted(candidate: Candidate) -> None:
 def wants_of(candidate: Candidate) -> list[Want]:
     """Return what a registry wants that needs trust; none if it may be read unasked."""
     # Who stands in a checkout of this package finds the built-in file itself.
-    known = _built_in_entries()
+    built_in = _built_in_entries()
     new = {
         table: {name: entry for name, entry in getattr(candidate.own, table).items() if of_ours.get(name) != entry}
         for table in SINGULAR
-        for of_ours in [getattr(known, table)]
+        for of_ours in [getattr(built_in, table)]
     }
     return list(dict.fromkeys(_wants(candidate.path, Registry(**new)))) if any(new.values()) else []
 
@@ -202,20 +202,20 @@ def allowed_entries(candidate: Candidate) -> tuple[Registry, list[Want]]:
     wants = wants_of(candidate)
     if any(not want.entry for want in wants):
         return Registry(), wants
-    own, left_out = candidate.own, {(want.table, want.entry) for want in wants}
-    for name, study in own.studies.items():
+    local, left_out = candidate.own, {(want.table, want.entry) for want in wants}
+    for name, study in local.studies.items():
         used = [("probe", study.probe), *(("metric", metric) for metric in study.metrics)]
         used += [("model", split_name(model)[0]) for model in study.roles.values()]
-        if ("study", name) not in left_out and (missing := [one for one in used if one in left_out]):
+        if ("study", name) not in left_out and (missing := [part for part in used if part in left_out]):
             kind, missed = missing[0]
             wants.append(Want("name", "study", name, f"uses the {kind} {missed!r}, which is left out"))
             left_out.add(("study", name))
-    kept = {
-        table: {name: entry for name, entry in getattr(own, table).items() if (kind, name) not in left_out}
+    entries = {
+        table: {name: entry for name, entry in getattr(local, table).items() if (kind, name) not in left_out}
         for table, kind in SINGULAR.items()
     }
     # Paths are made absolute last: that imports the packages which they name.
-    return settled(Registry(**kept), candidate.path.resolve().parent), wants
+    return settled(Registry(**entries), candidate.path.resolve().parent), wants
 
 
 def ensure_hub_name(name: str, entry: ModelEntry) -> None:
@@ -280,10 +280,10 @@ def revoke(path: Path) -> bool:
     Raises:
         UsageError: the user's configuration cannot be written.
     """
-    known = trusted_files()
-    if known.pop(_place(path.absolute()), None) is None:
+    files = trusted_files()
+    if files.pop(_place(path.absolute()), None) is None:
         return False
-    _write(known)
+    _write(files)
     return True
 
 

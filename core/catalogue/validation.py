@@ -28,13 +28,13 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
         DataError: the file cannot be read, or is not valid TOML.
     """
     _, data = load_study_file(path)
-    found = list(_of_fields(data))
-    found += _of_probe(data, catalogue)
-    found += _of_metrics(data, catalogue)
-    found += _of_roles(data, catalogue)
-    if not found:
-        found += _of_whole(path, catalogue)
-    return found
+    problems = list(_of_fields(data))
+    problems += _of_probe(data, catalogue)
+    problems += _of_metrics(data, catalogue)
+    problems += _of_roles(data, catalogue)
+    if not problems:
+        problems += _of_whole(path, catalogue)
+    return problems
 
 
 def _said(what: str, check: Any) -> Iterator[str]:
@@ -84,8 +84,8 @@ def _of_options(kind: str, name: str, values: Any, catalogue: Catalogue, where: 
     if not isinstance(values, Mapping):
         yield f"{where} is {values!r}. Give a table of options."
         return
-    found = list(_of_values(name, options, values, where))
-    yield from found or _said(where, lambda: build_options(name, options, values))
+    problems = list(_of_values(name, options, values, where))
+    yield from problems or _said(where, lambda: build_options(name, options, values))
 
 
 def _of_values(name: str, options: type[Options], values: Mapping[str, Any], where: str) -> Iterator[str]:
@@ -117,10 +117,10 @@ def _of_whole(path: str, catalogue: Catalogue) -> Iterator[str]:
     except PrejudgeError as error:
         yield str(error)
         return
-    known = sorted({stage.role for stage in instrument.every_stage()})
+    roles = sorted({stage.role for stage in instrument.every_stage()})
     for role in study.roles:
-        if role not in known:
-            yield f"roles: {UnknownNameError(f'role of probe {study.probe}', role, known)}"
+        if role not in roles:
+            yield f"roles: {UnknownNameError(f'role of probe {study.probe}', role, roles)}"
 
 
 def study_schema(plugins: Plugins) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def study_schema(plugins: Plugins) -> dict[str, Any]:
     study["properties"]["metrics"] = {"type": "object", "minProperties": 1, "properties": options["metric"]}
     study["properties"]["probe"]["examples"] = sorted(options["probe"])
     study["allOf"] = [
-        {"if": {"properties": {"probe": {"const": name}}}, "then": {"properties": {"options": own}}}
-        for name, own in options["probe"].items()
+        {"if": {"properties": {"probe": {"const": name}}}, "then": {"properties": {"options": reference}}}
+        for name, reference in options["probe"].items()
     ]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **study, "title": "Study", "$defs": parts}
 
@@ -147,13 +147,13 @@ def _options_schemas(kind: str, plugins: Plugins, parts: dict[str, Any]) -> dict
     schemas = {}
     for name in sorted(plugins.offers[kind]):
         options = plugins.load(kind, name).options
-        _, found = msgspec.json.schema_components([options], ref_template="#/$defs/{name}")
-        _describe(found[options.__name__], options)
+        _, components = msgspec.json.schema_components([options], ref_template="#/$defs/{name}")
+        _describe(components[options.__name__], options)
         # Class names may be equal in two plugins; names of one kind are unique.
-        own = f"{kind} {name}"
-        parts[own] = found.pop(options.__name__)
-        parts.update(found)
-        schemas[name] = {"$ref": f"#/$defs/{own}"}
+        title = f"{kind} {name}"
+        parts[title] = components.pop(options.__name__)
+        parts.update(components)
+        schemas[name] = {"$ref": f"#/$defs/{title}"}
     return schemas
 
 

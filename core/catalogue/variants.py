@@ -59,9 +59,9 @@ def split_list(text: str) -> list[str]:
 
 def variant(name: str, settings: Mapping[str, str]) -> str:
     """Return the name of a model with settings, as they are written; later ones replace those that it has."""
-    base, own = split_name(name)
-    given = dict(part.partition("=")[::2] for part in split_list(own)) if own else {}
-    inside = ",".join(f"{key}={value}" for key, value in {**given, **settings}.items())
+    base, brackets = split_name(name)
+    before = dict(part.partition("=")[::2] for part in split_list(brackets)) if brackets else {}
+    inside = ",".join(f"{key}={value}" for key, value in {**before, **settings}.items())
     return f"{base}[{inside}]"
 
 
@@ -80,10 +80,10 @@ def variants(name: str, varied: Mapping[str, Sequence[str]]) -> list[str]:
             )
         if len(set(values)) < len(values):
             raise UsageError(f"--vary {setting} has a value twice: {', '.join(values)}.", code="options.duplicate")
-    made = [variant(name, dict(zip(varied, chosen, strict=True))) for chosen in product(*varied.values())]
-    if len(made) > MOST:
-        raise UsageError(f"--vary makes {len(made)} variants; at most {MOST} are compared.", code="vary.values")
-    return made
+    names = [variant(name, dict(zip(varied, chosen, strict=True))) for chosen in product(*varied.values())]
+    if len(names) > MOST:
+        raise UsageError(f"--vary makes {len(names)} variants; at most {MOST} are compared.", code="vary.values")
+    return names
 
 
 def read_varied(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -26,7 +26,7 @@ class Ledger:
         self.store, self.run_id = store, run_id
         self._anew: dict[bytes, str] = {}
         self._thread = Worker("prejudge-store")
-        self._claims = RunClaims(self._run, store, limiters)
+        self._claims = RunClaims(self.do, store, limiters)
 
     async def join(self) -> None:
         """Show other processes that this one is at work."""
@@ -39,20 +39,20 @@ class Ledger:
 
     async def do(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a blocking call on the store in its thread."""
-        return await self._run(call, *args, **kwargs)
+        return await self._thread.run(call, *args, **kwargs)
 
     async def ensure_model(self, identity: Identity) -> int:
         """Return the id of a model, adding it if it is new."""
-        return await self._run(self.store.ensure_model, identity)
+        return await self.do(self.store.ensure_model, identity)
 
     async def find(self, keys: Iterable[bytes], since: float | None = None) -> dict[bytes, Found]:
         """Return the latest answer to each key that has one; with `since`, none that was stored before."""
         await self._claims.join()
-        return await self._run(self.store.find, keys, since)
+        return await self.do(self.store.find, keys, since)
 
     async def older(self, exchange_ids: Iterable[int], than: float) -> set[int]:
         """Return those of the exchanges that were stored before a time."""
-        return await self._run(self.store.older, exchange_ids, than)
+        return await self.do(self.store.older, exchange_ids, than)
 
     def renew(self, outcomes: Mapping[bytes, str]) -> None:
         """Let the next answers to these keys be new generations, because the last one was so; `""`: whatever it was."""
@@ -60,7 +60,7 @@ class Ledger:
 
     async def generations(self, keys: Iterable[bytes]) -> dict[bytes, int]:
         """Return how often each key was answered before, of those that were."""
-        return await self._run(self.store.generations, list(keys))
+        return await self.do(self.store.generations, list(keys))
 
     def hold(self, keys: Sequence[bytes]) -> bool:
         """Claim keys without a transaction; return whether that was possible, because no other process asks."""
@@ -78,29 +78,29 @@ class Ledger:
 
     async def keep(self, data: bytes, media_type: str) -> str:
         """Store bytes under their sha256 (hex), which is returned."""
-        return await self._run(self.store.keep, data, media_type)
+        return await self.do(self.store.keep, data, media_type)
 
     async def responses(self, exchange_ids: Iterable[int]) -> dict[int, str]:
         """Return the canonical responses of exchanges."""
-        return await self._run(self.store.responses, exchange_ids)
+        return await self.do(self.store.responses, exchange_ids)
 
     async def add(self, rows: Sequence[NewExchange]) -> dict[bytes, Found]:
         """Commit answers; on return they are durable. Answers must not be counted before."""
         if not rows:
             return {}
         anew = {row.key: self._anew[row.key] for row in rows if row.key in self._anew} if self._anew else {}
-        stored = await self._run(self.store.add_exchanges, rows, anew=anew)
+        stored = await self.do(self.store.add_exchanges, rows, anew=anew)
         for key in anew:
             del self._anew[key]
         return stored
 
     async def fail(self, failures: Sequence[Failure]) -> None:
         """Record calls that failed."""
-        await self._run(self.store.add_failures, self.run_id, failures)
+        await self.do(self.store.add_failures, self.run_id, failures)
 
     async def add_trials(self, rows: Sequence[NewTrial], *, again: bool = False) -> None:
         """Record trials of the run; `again`: unless they are, since an earlier call may have been cut short."""
-        await self._run(self.store.add_trials, rows, again=again)
+        await self.do(self.store.add_trials, rows, again=again)
 
     async def aclose(self) -> None:
         """Release all claims, and end the thread."""
@@ -108,6 +108,3 @@ class Ledger:
             await self._claims.aclose()
         finally:
             self._thread.close()
-
-    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._thread.run(call, *args, **kwargs)

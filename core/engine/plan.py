@@ -23,7 +23,6 @@ from ..contracts.records import AnyRequest, Generate, Scalar
 from ..fitness import FIRST
 from ..store import Store
 from ..store.bulk import batched, table_of
-from ..store.patience import enduring
 from ..store.tables import Exchange, Model
 from .fitness import asks_first, base_note
 from .integrity.canary import QUESTIONS, requests_of, samples
@@ -223,13 +222,11 @@ def _count(stage: Stage, identity: bytes | None, store: Store | None, tally: _Ta
                 tally.ask(trial.request, times)
 
 
-@enduring
 def _has_answers(store: Store, identity: bytes) -> bool:
     """Return whether the store has any answer of a model."""
     exchange, models = table_of(Exchange), table_of(Model)
     query = sa.select(exchange.c.id).join_from(exchange, models, exchange.c.model_id == models.c.id)
-    with store.reading() as connection:
-        return connection.scalar(query.where(models.c.digest == identity).limit(1)) is not None
+    return bool(store.rows(query.where(models.c.digest == identity).limit(1)))
 
 
 def _coarser(stage: Stage, counts: Counter[tuple[Scalar, ...]], published: list[Published]) -> Iterable[Cell]:

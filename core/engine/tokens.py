@@ -25,7 +25,6 @@ from ..contracts.records import (
 )
 from ..store import Store
 from ..store.bulk import table_of
-from ..store.patience import enduring
 from ..store.tables import Exchange, Model
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -129,7 +128,6 @@ def guess_cost(request: AnyRequest, tokens: Tokens, prices: Prices) -> float:
     return prices.cost(tokens.input, tokens.output, 1, int(isinstance(request, Draw)), tokens.cached) or 0.0
 
 
-@enduring
 def learn(store: Store, identity: Identity, operation: type) -> Rates:
     """Return the token model from a model's latest answers, or the rule of thumb if none has token counts."""
     exchange, models = table_of(Exchange), table_of(Model)
@@ -141,8 +139,7 @@ def learn(store: Store, identity: Identity, operation: type) -> Rates:
         .order_by(exchange.c.id.desc())
         .limit(SAMPLE)
     )
-    with store.reading() as connection:
-        rows = {number: Tokens(read, written) for number, read, written in connection.execute(query)}
+    rows = {number: Tokens(read, written) for number, read, written in store.rows(query)}
     if not rows:
         return RULE_OF_THUMB
     exchanges = store.exchanges(rows)

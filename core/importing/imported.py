@@ -34,7 +34,6 @@ from ..store import Store
 from ..store.bulk import batched
 from ..store.chunks import Chunks
 from ..store.content import Facts, Tried
-from ..store.evidence import trial_digest
 from ..store.store import manifest_columns
 from ..tables.faults import BadRows, RowError, refusal
 from ..tables.faults import left_out as count_rows
@@ -120,8 +119,6 @@ class _Import:
         with blamed(self._owner, f"probe {self._study.probe!r}"):
             parts = [part for stage in self._stages for part in self._stage(stage)]
         identity = identity_digest(self._identity)
-        for part in parts:
-            part.check(identity)
         with Chunks(store, f"answers {identity.hex()}", {identity: encode_identity(self._identity).decode()}) as chunks:
             places: list[int | None] = []
             for part in parts:
@@ -342,10 +339,10 @@ class _Chosen(NamedTuple):
 
 
 def _digest(rows: Iterable[Tried]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for row in rows:
-        found.update(trial_digest(*row[:5], None))
-    return found.hexdigest()
+        digest.update(row.digest)
+    return digest.hexdigest()
 
 
 def _fields_of(stage: Stage) -> set[str]:

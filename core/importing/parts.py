@@ -14,8 +14,7 @@ from ..contracts.canonical import encode, encode_response, request_key
 from ..contracts.records import AnyResponse
 from ..store.chunks import Chunks
 from ..store.content import Failed, Sent, Stored, Tried
-from ..store.evidence import answer_digest
-from ..store.intake import ensure_factors, ensure_whole
+from ..store.evidence import answer_digest, trial_digest
 from ..store.trials import TRIAL_SCHEMA
 from ..tables.faults import RowError
 from .answers import Answers, NoAnswer, Row, Source, read_answer
@@ -40,23 +39,13 @@ class Part:
             sent = self._one(trial, rows.get(ordinal))
             self._sent.append(sent)
             key = sent.key if sent is not None else self._key(encode(trial.request))
-            factors = trial.factors | dict(stated.get(ordinal, {}))
-            self.tried.append(Tried(self._stage, ordinal, trial.id, encode(factors).decode(), key, None))
-
-    def check(self, identity: bytes) -> None:
-        """Refuse what a store could not hold."""
-        for sent, tried in zip(self._sent, self.tried, strict=True):
-            ensure_factors(tried)
-            if sent is not None:
-                ensure_whole(sent, {identity})
+            factors = encode(trial.factors | dict(stated.get(ordinal, {}))).decode()
+            place = (self._stage, ordinal, trial.id, factors, key)
+            self.tried.append(Tried(*place, None, trial_digest(*place, None if sent is None else _digest(sent))))
 
     def copied(self, chunks: Chunks) -> list[int | None]:
         """Copy the answers, and return the ids of their exchanges, None for a trial without one."""
-        answered = (
-            Stored(index, sent, answer_digest(sent.key, sent.operation, *sent[4:]))
-            for index, sent in enumerate(self._sent)
-            if sent is not None
-        )
+        answered = (Stored(index, sent, _digest(sent)) for index, sent in enumerate(self._sent) if sent is not None)
         numbers = iter([number for _, here in chunks.exchanges(answered) for number in here])
         return [None if sent is None else next(numbers) for sent in self._sent]
 
@@ -93,6 +82,10 @@ class Part:
 
     def _key(self, request: bytes) -> bytes:
         return request_key(self._identity, request)
+
+
+def _digest(sent: Sent) -> bytes:
+    return answer_digest(sent.key, sent.operation, *sent[4:])
 
 
 def _named(source: Source) -> Source:

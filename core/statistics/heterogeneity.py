@@ -52,8 +52,8 @@ def joint_covariance(cells: Cells, statistics: Statistics) -> JointCovariance | 
     total = np.sum(by_facet, axis=0)
     for sign, labels, _ in shared_levels(cells.codes[:, facets]) if len(facets) > 1 else ():
         total = total + sign * _products(_left_out(summed(cells.sums, labels), statistics))
-    lost = shares_lost(cells.codes[:, facets])
-    total = total + sum(share * products for share, products in zip(lost, by_facet, strict=True))
+    lost = np.sqrt(shares_lost(cells.codes[:, facets], cells.sums[..., 0] > 0))
+    total = total + sum(np.outer(roots, roots) * products for roots, products in zip(lost, by_facet, strict=True))
     if not np.isfinite(total).all():
         return None
     return JointCovariance(total, tuple(by_facet), tuple(freedom))

@@ -16,15 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from .intervals import Array, Codes, Flags, Ranges, ratio, t_ends, t_test, within
 from .resampling import BLOCK, Statistics, alike_columns, jackknife
 
-T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 SPARSE = 8
 """Numbers are counted in place of sorted up to so many places per number."""
 
@@ -140,27 +141,28 @@ def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[
     total = sum(variance for variance, _ in by_facet)
     for sign, labels, alone in shared_levels(cells.codes[:, facets]):
         total = total + sign * (_by_labels(cells, labels, statistics) if alone is None else by_facet[alone][0])
-    lost = shares_lost(cells.codes[:, facets])
-    total = total + sum(share * variance for share, (variance, _) in zip(lost, by_facet, strict=True) if share)
+    lost = shares_lost(cells.codes[:, facets], cells.sums[..., 0] > 0)
+    total = total + sum(share[:, None] * variance for share, (variance, _) in zip(lost, by_facet, strict=True))
     variance = np.maximum(total, largest)
     # A facet that does not vary adds nothing, and leaves the others their degrees of freedom.
     spread = sum(np.nan_to_num(ratio(part**2, freedom)) for part, freedom in by_facet)
     return variance, ratio(variance**2, np.asarray(spread))
 
 
-def once(function: Callable[[Codes], T]) -> Callable[[Codes], T]:
-    """Let a function of codes keep its last results, of small ones: measures of one group have the same cells."""
+def once(function: F) -> F:
+    """Let a function of arrays keep its last results, of small ones: measures of one group have the same cells."""
 
     @lru_cache(32)
-    def of_bytes(data: bytes, shape: tuple[int, ...], kind: str) -> T:
-        return function(np.frombuffer(data, kind).reshape(shape))
+    def of_bytes(*arrays: tuple[bytes, tuple[int, ...], str]) -> Any:
+        return function(*(np.frombuffer(data, kind).reshape(shape) for data, shape, kind in arrays))
 
     @wraps(function)
-    def of_codes(codes: Codes) -> T:
-        large = codes.nbytes > BLOCK // 4
-        return function(codes) if large else of_bytes(codes.tobytes(), codes.shape, codes.dtype.str)
+    def of_arrays(*arrays: NDArray[Any]) -> Any:
+        if sum(array.nbytes for array in arrays) > BLOCK // 4:
+            return function(*arrays)
+        return of_bytes(*((array.tobytes(), array.shape, array.dtype.str) for array in arrays))
 
-    return of_codes
+    return cast(F, of_arrays)
 
 
 @once
@@ -184,23 +186,39 @@ def shared_levels(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
 
 
 @once
-def shares_lost(codes: Codes) -> Array:
-    """Return what share of each facet's own variance inclusion and exclusion loses; 0 of fewer than three facets.
+def shares_lost(codes: Codes, present: Flags) -> Array:
+    """Return what share of each facet's own variance inclusion and exclusion loses, shape (facets, units).
 
     Leaving out a combination of levels leaves out a part of the effects of these levels, too: what a pair subtracts
     contains some of the variance of both facets. Of n x m x l levels that cross, all asked alike, the first facet loses
-    1 - (1 - 1/m)(1 - 1/l). The cells of all groups and sides count together: where the two sides of a contrast have
-    levels of their own, such as other words, they lose more than this says.
+    1 - (1 - 1/m)(1 - 1/l); of fewer than three facets, it loses nothing. A facet has effects of its own on each side of
+    a contrast, so that each side loses what its own cells say: where words are asked on one side each, half as many
+    share an opening there.
+
+    Args:
+        codes: shape (cells, facets), the level of each facet.
+        present: shape (cells, units, sides), whether a unit has answers of that cell on that side.
     """
-    if codes.shape[1] < 3:
-        return np.zeros(codes.shape[1])
-    facets = [_dense(column.astype(np.int64)) for column in codes.T]
-    terms = [(1.0 - 1.0 / (int(facet.max()) + 1), facet) for facet in facets]
-    for sign, joined, alone in shared_levels(codes):
-        factor, labels = (1.0, joined) if alone is None else terms[alone]
-        terms.append((sign * factor, labels))
-    counted = [sum(factor * _brought(labels, facet) for factor, labels in terms) / _size(facet) for facet in facets]
-    return np.array([max(0.0, 1.0 - share) for share in counted])
+    facets, units = codes.shape[1], present.shape[1]
+    if facets < 3:
+        return np.zeros((facets, units))
+    terms = [(1, facet, joined) for facet, joined in enumerate(codes.T)]
+    terms += [(sign, alone, joined) for sign, joined, alone in shared_levels(codes)]
+    counted, sizes = np.zeros((2, facets, units, present.shape[2]))
+    for columns, asked in alike_columns(present.reshape(len(codes), -1)):
+        unit, side = np.divmod(columns, present.shape[2])
+        rows = np.flatnonzero(asked)
+        if len(rows):
+            levels = [_dense(column.astype(np.int64)) for column in codes[rows].T]
+            for sign, alone, joined in terms:
+                factor = sign * (1.0 if alone is None else 1.0 - 1.0 / (int(levels[alone].max()) + 1))
+                labels = _dense(joined[rows].astype(np.int64))
+                for facet, effects in enumerate(levels):
+                    counted[facet, unit, side] += factor * _brought(labels, effects)
+            for facet, effects in enumerate(levels):
+                sizes[facet, unit, side] = _size(effects)
+    shares: Array = 1.0 - ratio(counted.sum(axis=-1), sizes.sum(axis=-1))
+    return np.maximum(np.nan_to_num(shares), 0.0)
 
 
 def _size(facet: Codes) -> float:

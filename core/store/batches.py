@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from .bulk import LOOKUP, batched, insert_many, table_of
-from .claims import claimed_by_others, is_alive
+from .bulk import insert_many, rows_where, table_of
+from .claims import batches_of, claimed_by_others, is_alive
 from .evidence import IMPORTING
 from .patience import Patience, enduring
 from .store import NewExchange, Store
@@ -109,7 +109,7 @@ class Batches:
         with self._store.writing() as connection:
             keys = [row.key for row in rows if row.anew is None]
             taken = _answered(connection, keys) | claimed_by_others(connection, self._store, keys, worker)
-            taken |= held(connection, [row.key for row in rows]).keys()
+            taken |= batches_of(connection, [row.key for row in rows]).keys()
             mine = {row.key: row for row in rows if row.key not in taken}
             if not mine:
                 return None, frozenset()
@@ -122,39 +122,34 @@ class Batches:
             insert_many(connection, table_of(BatchItem), ("batch_id", "key", "state", "request", "anew"), items)
             return _row(connection, number), frozenset(mine)
 
-    @enduring
     def get(self, number: int) -> BatchRow:
         """Return a batch."""
-        with self._store.reading() as connection:
-            return _row(connection, number)
+        table = table_of(Batch)
+        (row,) = self._store.rows(sa.select(table).where(table.c.id == number))
+        return BatchRow(*row)
 
-    @enduring
     def all(self, *, only_open: bool = False) -> list[BatchRow]:
         """Return the batches, oldest first."""
         table = table_of(Batch)
         query = sa.select(table).where(is_batch()).order_by(table.c.id)
-        with self._store.reading() as connection:
-            rows = connection.execute(query.where(table.c.state.in_(OPEN)) if only_open else query).all()
-            return [BatchRow(*row) for row in rows]
+        rows = self._store.rows(query.where(table.c.state.in_(OPEN)) if only_open else query)
+        return [BatchRow(*row) for row in rows]
 
     @enduring
     def holding(self, keys: Collection[bytes]) -> dict[bytes, int]:
         """Return the open batch that holds each of some keys, where one does."""
         with self._store.reading() as connection:
-            return held(connection, keys)
+            return batches_of(connection, keys)
 
-    @enduring
     def described(self, keys: Collection[bytes]) -> str:
         """Return a sentence on the batch that holds most of some keys; nothing if none does."""
-        with self._store.reading() as connection:
-            if not (found := held(connection, keys)):
-                return ""
-            number, count = Counter(found.values()).most_common(1)[0]
-            row = _row(connection, number)
+        if not (holders := self.holding(keys)):
+            return ""
+        number, count = Counter(holders.values()).most_common(1)[0]
+        row = self.get(number)
         what = "one request is" if count == 1 else f"{count:,} requests are"
         return f"{what} in the batch {row.id} ({row.provider_id or row.state}) of the run {row.run}."
 
-    @enduring
     def of_stage(self, run_id: int, stage: str) -> list[tuple[BatchRow, int]]:
         """Return the batches that brought answers of a stage of a run, whoever handed them in, and how many."""
         batch, items, trials = table_of(Batch), table_of(BatchItem), table_of(RunTrial)
@@ -166,33 +161,23 @@ class Batches:
             .subquery()
         )
         query = sa.select(batch, used.c.answers).join_from(batch, used, batch.c.id == used.c.batch_id).where(is_batch())
-        with self._store.reading() as connection:
-            return [(BatchRow(*row[:-1]), int(row[-1])) for row in connection.execute(query.order_by(batch.c.id))]
+        return [(BatchRow(*row[:-1]), int(row[-1])) for row in self._store.rows(query.order_by(batch.c.id))]
 
-    @enduring
     def items(self, number: int) -> list[Item]:
         """Return the open items of a batch, in the order of their keys."""
         table = table_of(BatchItem)
-        query = sa.select(table.c.key, table.c.request, table.c.anew)
-        query = query.where(table.c.batch_id == number, table.c.state == "open").order_by(table.c.key)
-        with self._store.reading() as connection:
-            return [Item(bytes(key), request.encode(), anew) for key, request, anew in connection.execute(query)]
+        return [_item(row) for row in self._store.rows(_open_items(number).order_by(table.c.key))]
 
-    @enduring
     def keys(self, number: int) -> frozenset[bytes]:
         """Return the keys of all items of a batch."""
         table = table_of(BatchItem)
-        with self._store.reading() as connection:
-            found = connection.scalars(sa.select(table.c.key).where(table.c.batch_id == number))
-            return frozenset(map(bytes, found))
+        return frozenset(row.key for row in self._store.rows(sa.select(table.c.key).where(table.c.batch_id == number)))
 
-    @enduring
     def counts(self, number: int) -> dict[str, int]:
         """Return how many items of a batch are in each state."""
         table = table_of(BatchItem)
         query = sa.select(table.c.state, sa.func.count()).where(table.c.batch_id == number).group_by(table.c.state)
-        with self._store.reading() as connection:
-            return {state: int(count) for state, count in connection.execute(query.order_by(table.c.state))}
+        return {state: int(count) for state, count in self._store.rows(query.order_by(table.c.state))}
 
     def take_over(self, number: int, worker: int) -> bool:
         """Make this process the one that hands in a batch, if no living process is."""
@@ -226,14 +211,15 @@ class Batches:
         """Store results of open items, each with its answer, in one transaction; others are left as they are."""
         wanted = {result.key: result for result in results}
         with self._store.writing() as connection:
-            still = {item.key: item for item in self._still_open(connection, number, wanted)}
+            rows_left = rows_where(connection, _open_items(number), table_of(BatchItem).c.key, wanted)
+            still = {row.key: _item(row) for row in rows_left}
             rows = [answer for key in still if (answer := wanted[key].answer) is not None]
             anew = {key: item.anew for key, item in still.items() if item.anew is not None}
-            found, met = self._store.write_exchanges(connection, rows, anew, time.time())
-            numbers = {key: answer.exchange_id for key, answer in found.items()}
+            answers, met = self._store.write_exchanges(connection, rows, anew, time.time())
+            numbers = {key: answer.exchange_id for key, answer in answers.items()}
             _settle(connection, number, [(wanted[key], numbers.get(key)) for key in still])
         self._store.remember(met)
-        return Settled(frozenset(still), frozenset(key for key, answer in found.items() if answer.new))
+        return Settled(frozenset(still), frozenset(key for key, answer in answers.items() if answer.new))
 
     def withdraw(self, number: int) -> frozenset[bytes] | None:
         """End a batch that was not handed in, and return its keys; None if the provider may have it."""
@@ -250,10 +236,10 @@ class Batches:
 
     def _close(self, connection: sa.Connection, number: int, state: str, left: str, problem: str) -> frozenset[bytes]:
         table, items = table_of(Batch), table_of(BatchItem)
-        here = sa.and_(items.c.batch_id == number, items.c.state == "open")
-        keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(here))))
+        unanswered = sa.and_(items.c.batch_id == number, items.c.state == "open")
+        keys = frozenset(map(bytes, connection.scalars(sa.select(items.c.key).where(unanswered))))
         values = {"state": left, "request": None, "problem": problem or None}
-        connection.execute(sa.update(items).where(here).values(values))
+        connection.execute(sa.update(items).where(unanswered).values(values))
         ended = {"state": state, "finished": time.time(), "problem": problem}
         where = sa.and_(table.c.id == number, table.c.state.in_(OPEN))
         connection.execute(sa.update(table).where(where).values(ended))
@@ -264,9 +250,8 @@ class Batches:
         table, items = table_of(Batch), table_of(BatchItem)
         still = sa.select(items.c.batch_id).where(items.c.state == "open")
         where = sa.and_(table.c.state.in_(OPEN), table.c.id.not_in(still))
-        with self._store.reading() as connection:
-            if connection.scalar(sa.select(table.c.id).where(where).limit(1)) is None:
-                return
+        if not self._store.rows(sa.select(table.c.id).where(where).limit(1)):
+            return
         with self._store.writing() as connection:
             connection.execute(sa.update(table).where(where).values(state="collected", finished=time.time()))
 
@@ -277,7 +262,6 @@ class Batches:
         with self._store.writing() as connection:
             connection.execute(sa.update(items).where(where).values(single=response.decode()))
 
-    @enduring
     def singles(self, run: int, name: str, stage: str) -> dict[bytes, tuple[str, str | None]]:
         """Return what was asked both ways, by key: the single response, and that of a batch.
 
@@ -287,48 +271,45 @@ class Batches:
         batch, items, exchange, trials = table_of(Batch), table_of(BatchItem), table_of(Exchange), table_of(RunTrial)
         other = items.alias("answered")
         used = sa.select(trials.c.exchange_id).where(trials.c.run_id == run, trials.c.stage == stage)
-        own = sa.and_(batch.c.run == name, batch.c.stage == stage)
+        handed_in = sa.and_(batch.c.run == name, batch.c.stage == stage)
         query = (
             sa.select(items.c.key, items.c.single, exchange.c.response)
             .join_from(items, batch, items.c.batch_id == batch.c.id)
             .join(other, sa.and_(other.c.key == items.c.key, other.c.exchange_id.is_not(None)), isouter=True)
             .join(exchange, other.c.exchange_id == exchange.c.id, isouter=True)
-            .where(is_batch(), items.c.single.is_not(None), sa.or_(own, other.c.exchange_id.in_(used)))
+            .where(is_batch(), items.c.single.is_not(None), sa.or_(handed_in, other.c.exchange_id.in_(used)))
             .order_by(batch.c.id, sa.case((other.c.batch_id == items.c.batch_id, 1), else_=0))
         )
-        with self._store.reading() as connection:
-            return {bytes(key): (alone, both) for key, alone, both in connection.execute(query)}
+        return {key: (alone, both) for key, alone, both in self._store.rows(query)}
 
-    @enduring
     def asked_alone(self, model_id: int) -> frozenset[bytes]:
         """Return the keys of all requests to a model that were asked both ways."""
         batch, items = table_of(Batch), table_of(BatchItem)
         query = sa.select(items.c.key).join_from(items, batch).where(is_batch(), batch.c.model_id == model_id)
-        with self._store.reading() as connection:
-            return frozenset(map(bytes, connection.scalars(query.where(items.c.single.is_not(None)))))
+        return frozenset(row.key for row in self._store.rows(query.where(items.c.single.is_not(None))))
 
-    @enduring
     def identity(self, row: BatchRow) -> str:
         """Return the identity of the model of a batch, canonical JSON."""
         table = table_of(Model)
-        with self._store.reading() as connection:
-            return str(connection.scalar(sa.select(table.c.identity).where(table.c.id == row.model_id)))
+        (model,) = self._store.rows(sa.select(table.c.identity).where(table.c.id == row.model_id))
+        return str(model.identity)
 
-    @enduring
     def of_exchange(self, key: bytes) -> list[tuple[BatchRow, str]]:
         """Return the batches that a key was in, oldest first, with the state of its item."""
         batch, items = table_of(Batch), table_of(BatchItem)
         query = sa.select(batch, items.c.state.label("item")).join_from(items, batch)
         query = query.where(is_batch(), items.c.key == key)
-        with self._store.reading() as connection:
-            return [(BatchRow(*row[:-1]), row[-1]) for row in connection.execute(query.order_by(batch.c.id))]
+        return [(BatchRow(*row[:-1]), row[-1]) for row in self._store.rows(query.order_by(batch.c.id))]
 
-    def _still_open(self, connection: sa.Connection, number: int, keys: Iterable[bytes]) -> list[Item]:
-        table = table_of(BatchItem)
-        query = sa.select(table.c.key, table.c.request, table.c.anew)
-        query = query.where(table.c.batch_id == number, table.c.state == "open")
-        rows = [row for some in batched(keys, LOOKUP) for row in connection.execute(query.where(table.c.key.in_(some)))]
-        return [Item(bytes(key), request.encode(), anew) for key, request, anew in rows]
+
+def _open_items(number: int) -> sa.Select[Any]:
+    table = table_of(BatchItem)
+    query = sa.select(table.c.key, table.c.request, table.c.anew)
+    return query.where(table.c.batch_id == number, table.c.state == "open")
+
+
+def _item(row: Any) -> Item:
+    return Item(row.key, row.request.encode(), row.anew)
 
 
 def is_batch() -> sa.ColumnElement[bool]:
@@ -341,21 +322,9 @@ def new_mark() -> str:
     return f"prejudge-{secrets.token_hex(16)}"
 
 
-def held(connection: sa.Connection, keys: Collection[bytes]) -> dict[bytes, int]:
-    """Return the open batch that holds each of some keys, where one does."""
-    items, found = table_of(BatchItem), dict[bytes, int]()
-    query = sa.select(items.c.key, items.c.batch_id).where(items.c.state == "open")
-    for some in batched(keys, LOOKUP):
-        found.update((bytes(key), number) for key, number in connection.execute(query.where(items.c.key.in_(some))))
-    return found
-
-
 def _answered(connection: sa.Connection, keys: Collection[bytes]) -> set[bytes]:
     table = table_of(Exchange)
-    query = sa.select(table.c.key)
-    return {
-        bytes(key) for some in batched(keys, LOOKUP) for key in connection.scalars(query.where(table.c.key.in_(some)))
-    }
+    return {row.key for row in rows_where(connection, sa.select(table.c.key), table.c.key, keys)}
 
 
 def _settle(connection: sa.Connection, number: int, results: Sequence[tuple[Result, int | None]]) -> None:

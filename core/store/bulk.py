@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -57,8 +58,8 @@ def _insertion(dialect: sa.Dialect, table: sa.Table, names: tuple[str, ...]) -> 
     """Return an insert statement, and the order of its values; None: they are named."""
     key = (dialect.name, dialect.driver, table.name, names)
     if key not in _INSERTIONS:  # to compile one takes as long as to insert a hundred rows
-        made = sa.insert(table).compile(dialect=dialect, column_keys=list(names))
-        _INSERTIONS[key] = str(made), None if made.positiontup is None else tuple(made.positiontup)
+        compiled = sa.insert(table).compile(dialect=dialect, column_keys=list(names))
+        _INSERTIONS[key] = str(compiled), None if compiled.positiontup is None else tuple(compiled.positiontup)
     return _INSERTIONS[key]
 
 
@@ -72,6 +73,14 @@ def rows_among(connection: sa.Connection, query: str, values: Sequence[Any]) -> 
     return run_plain(connection, f"{query} IN ({marks(connection, len(values))})", values)
 
 
+def rows_where(
+    connection: sa.Connection, query: sa.Select[Any], column: sa.ColumnElement[Any], values: Iterable[Any]
+) -> Iterator[Any]:
+    """Yield the rows of a query in which a column is one of the values, however many these are."""
+    for some in batched(values, LOOKUP):
+        yield from connection.execute(query.where(column.in_(some)))
+
+
 def plain_rows(
     connection: sa.Connection, query: sa.Select[Any], size: int, *, few: bool = False
 ) -> Generator[list[tuple[Any, ...]]]:
@@ -79,15 +88,26 @@ def plain_rows(
 
     `few`: a server may send all of them at once, so that no cursor of it is left where the connection is cut.
     """
+    with _plain_cursor(connection, query, few) as cursor:
+        while rows := cursor.fetchmany(size):
+            yield rows
+
+
+def single_rows(connection: sa.Connection, query: sa.Select[Any]) -> Generator[tuple[Any, ...]]:
+    """Yield the rows of a query as the driver gives them, where a few of them may fill the memory."""
+    with _plain_cursor(connection, query, few=False) as cursor:
+        yield from cursor
+
+
+@contextmanager
+def _plain_cursor(connection: sa.Connection, query: sa.Select[Any], few: bool) -> Iterator[Any]:
     statement = str(query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
     # SQLite's own cursor streams too, and its plain tuples take a third of the time of named rows.
     plain = connection.dialect.name == "sqlite"
     options = {} if plain or few else {"stream_results": True}
     result = connection.exec_driver_sql(statement, execution_options=options)
-    source: Any = result.cursor if plain else result
     try:
-        while rows := source.fetchmany(size):
-            yield rows
+        yield result.cursor if plain else result
     finally:
         result.close()
 

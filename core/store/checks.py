@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +23,8 @@ from .snapshots import damaged_snapshot
 from .store import Store
 from .tables import Batch, BatchItem, Blob, Exchange, Model, Part, Renewal, Run, Tally
 
+ROWS = "rows"
+"""Field of the problem of a table that has other rows than were written."""
 _RUN = ("id", "name", "study", "state", "manifest", "started", "finished", "head")
 
 
@@ -69,6 +71,11 @@ class Checks:
 
     def problems(self) -> Iterator[Problem]:
         """Check everything, and yield the problems."""
+        with crew(self._store, self._processes, damaged_snapshot) as readers:
+            yield from self.problems_read_by(readers)
+
+    def problems_read_by(self, readers: Crew) -> Generator[Problem]:
+        """Check the state of the store that these processes read, and yield the problems."""
         sections = {
             "model": self._models,
             "part": self._parts,
@@ -79,9 +86,8 @@ class Checks:
             "batch": self._batches,
             "tally": self._tallies,
         }
-        with crew(self._store, self._processes, damaged_snapshot) as readers:
-            for table, section in sections.items():
-                yield from self._guarded(table, section, readers)
+        for table, section in sections.items():
+            yield from self._guarded(table, section, readers)
 
     def _guarded(self, table: str, section: Callable[[Crew], Iterator[Problem]], readers: Crew) -> Iterator[Problem]:
         try:
@@ -169,29 +175,29 @@ class Checks:
                 name = key.hex() if isinstance(key, bytes) else repr(key)
                 problem = "an answer of it is to another key"
                 yield Problem(f"batch {number}", problem, "batch_item", "key", number, None, name)
-        known = sa.func.count(items.c.key)
-        counts = sa.select(batch.c.id, batch.c["items"], known).join_from(batch, items, isouter=True)
+        count_of_items = sa.func.count(items.c.key)
+        counts = sa.select(batch.c.id, batch.c["items"], count_of_items).join_from(batch, items, isouter=True)
         counts = counts.where(is_batch()).group_by(batch.c.id)
-        for number, written, found in _rows(readers.connection, counts):
-            if found > written or not found:
-                problem = f"it has {found:,} requests, and {written:,} were written"
+        for number, written, present in _rows(readers.connection, counts):
+            if present > written or not present:
+                problem = f"it has {present:,} requests, and {written:,} were written"
                 yield Problem(f"batch {number}", problem, "batch", "items", number)
 
     def _tallies(self, readers: Crew) -> Iterator[Problem]:
         table = table_of(Tally)
         query = sa.select(table.c.kind, table.c.rows, table.c.weight)
         stored = {kind: [rows, weight] for kind, rows, weight in _rows(readers.connection, query)}
-        for kind, found in self._weights.items():
-            if (known := stored.get(kind)) == found:
+        for kind, counted in self._weights.items():
+            if (recorded := stored.get(kind)) == counted:
                 continue
-            if known is None or known[0] != found[0]:
-                number = None if known is None else known[0]
+            if recorded is None or recorded[0] != counted[0]:
+                number = None if recorded is None else recorded[0]
                 count = f"{number:,}" if isinstance(number, int) else "an unknown number"
-                problem = f"it has {found[0]:,} rows, and {count} were written: rows were added or removed"
-                yield Problem(f"table {kind}", problem, kind, "rows")
+                problem = f"it has {counted[0]:,} rows, and {count} were written: rows were added or removed"
+                yield Problem(f"table {kind}", problem, kind, ROWS)
             elif kind not in self._faulty:  # a changed row has another weight
                 what = {"exchange": "generation", "renewal": "outcome"}.get(kind, "name, time or type")
-                yield Problem(f"table {kind}", f"the {what} of a row was changed", kind, "rows")
+                yield Problem(f"table {kind}", f"the {what} of a row was changed", kind, ROWS)
 
     def _add(self, kind: str, weight: Callable[..., int], *fields: Any) -> None:
         sums = self._weights[kind]

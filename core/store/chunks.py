@@ -27,7 +27,7 @@ from .content import Failed, Picture, Stored, Tried
 from .evidence import IMPORTING, RECORDED, sums_of, tally, weigh
 from .holders import held
 from .intake import Intake, ensure_name
-from .snapshots import snapshot, writing
+from .snapshots import snapshot
 from .store import Store
 from .tables import Attempt, Batch, BatchItem, Exchange, Holder, Model, Run, RunTrial
 
@@ -93,8 +93,8 @@ class Chunks:
 
         return _commit(self._store, timed)
 
-    def exchanges(self, rows: Iterable[Stored]) -> Iterator[tuple[list[int], list[int]]]:
-        """Copy exchanges that were checked, and yield their ids in the other store and in this one.
+    def exchanges(self, rows: Iterable[Stored]) -> Iterator[tuple[list[Stored], list[int]]]:
+        """Copy exchanges that were checked, and yield them with their ids in this store.
 
         All those of a key have to follow each other: they are copied together.
         """
@@ -104,8 +104,7 @@ class Chunks:
             intake.identities((digest, self._identities[digest]) for digest in digests)
             return intake.exchanges(part)
 
-        for part, numbers in self._copied(rows, lambda row: row.sent.key, lambda row: _length(row.sent), take):
-            yield [row.id for row in part], numbers
+        yield from self._copied(rows, lambda row: row.sent.key, _characters, take)
 
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""
@@ -136,10 +135,10 @@ class Chunks:
         for part, _ in _pieces(islice(rows, self._count(Attempt, run_id), None), lambda _: next(number), _length):
             # Only newer rows show whether the part was written before: to count the run's would read the whole table.
             last = self.read(lambda connection: connection.scalar(sa.select(sa.func.max(table.c.id)))) or 0
-            own = sa.select(table.c.id).where(table.c.id > last, table.c.run_id == run_id).limit(1)
+            newer = sa.select(table.c.id).where(table.c.id > last, table.c.run_id == run_id).limit(1)
 
-            def write(here: sa.Connection, part: list[Failed] = part, own: sa.Select[Any] = own) -> None:
-                if here.scalar(own) is None:
+            def write(here: sa.Connection, part: list[Failed] = part, newer: sa.Select[Any] = newer) -> None:
+                if here.scalar(newer) is None:
                     Intake(here).failures(run_id, part)
 
             self.commit(write)
@@ -153,15 +152,15 @@ class Chunks:
             items: the columns of its items, but `batch_id`; their exchanges are ids of this store.
         """
         batch, model, kind = table_of(Batch), table_of(Model), table_of(BatchItem)
-        known, own = sa.select(batch.c.id).where(batch.c.mark == row["mark"]), f"{self._name}-{row['mark']}"
+        stored, unfinished = sa.select(batch.c.id).where(batch.c.mark == row["mark"]), f"{self._name}-{row['mark']}"
 
         def begin(here: sa.Connection) -> int | None:
-            if here.scalar(known) is not None:
+            if here.scalar(stored) is not None:
                 return None
-            found = here.scalar(sa.select(batch.c.id).where(batch.c.mark == own))
+            batch_id = here.scalar(sa.select(batch.c.id).where(batch.c.mark == unfinished))
             asked = here.scalar(sa.select(model.c.id).where(model.c.digest == identity))
-            values = {**row, "model_id": asked, "worker_id": 0, "mark": own, "state": IMPORTING}
-            return int(found or here.execute(sa.insert(batch).values(values).returning(batch.c.id)).scalar_one())
+            values = {**row, "model_id": asked, "worker_id": 0, "mark": unfinished, "state": IMPORTING}
+            return int(batch_id or here.execute(sa.insert(batch).values(values).returning(batch.c.id)).scalar_one())
 
         if (number := self.commit(begin)) is None:
             return
@@ -169,14 +168,14 @@ class Chunks:
 
         def take(intake: Intake, part: Sequence[tuple[Any, ...]]) -> None:
             keys = [item[0] for item in part]
-            there = sa.select(kind.c.key).where(kind.c.batch_id == number, kind.c.key.in_(keys))
-            met = set(map(bytes, intake.connection.scalars(there)))
+            stored_keys = sa.select(kind.c.key).where(kind.c.batch_id == number, kind.c.key.in_(keys))
+            met = set(map(bytes, intake.connection.scalars(stored_keys)))
             insert_many(
                 intake.connection, kind, ["batch_id", *names], [(number, *item) for item in part if item[0] not in met]
             )
 
         def end(here: sa.Connection) -> None:
-            if here.scalar(known) is None:  # else another copy brought it meanwhile, and this one is removed
+            if here.scalar(stored) is None:  # else another copy brought it meanwhile, and this one is removed
                 change = sa.update(batch).where(batch.c.id == number)
                 here.execute(change.values(mark=row["mark"], state=row["state"]))
 
@@ -233,32 +232,32 @@ class Chunks:
                 waiting.append(piece)
             if not waiting:
                 return
-            found, added = self.commit(lambda here, size=size: _write(here, waiting, size, take))  # type: ignore[misc]
+            results, added = self.commit(lambda here, size=size: _write(here, waiting, size, take))  # type: ignore[misc]
             held_for = max(time.monotonic() - self._began, 0.001)
             self.added.update(added)
-            done = [waiting.popleft() for _ in found]
+            done = [waiting.popleft() for _ in results]
             size = int(sum(piece.size for piece in done) * min(2.0, LOCKED_SECONDS / held_for))
             size = max(PIECE, min(CHUNK, size))
-            yield from zip((piece.rows for piece in done), found, strict=True)
+            yield from zip((piece.rows for piece in done), results, strict=True)
 
     def _begin(self, here: sa.Connection) -> int:
         table, exchange = table_of(Run), table_of(Exchange)
-        found = here.execute(sa.select(table.c.id, table.c.manifest).where(table.c.name == self._name)).first()
-        if found is not None and self._name in held(here):
+        row = here.execute(sa.select(table.c.id, table.c.manifest).where(table.c.name == self._name)).first()
+        if row is not None and self._name in held(here):
             raise StoreError(
                 "another process copies from the same source into this store. Wait until it ends.", code="run.running"
             )
         newest = here.scalar(sa.select(sa.func.max(exchange.c.id))) or 0
-        self._first = int(newest if found is None else found.manifest)
+        self._first = int(newest if row is None else row.manifest)
         mark = self._row(here, self._name)
         self._store.holds.take(here, mark)
         return mark
 
     def _row(self, here: sa.Connection, name: str) -> int:
         table = table_of(Run)
-        found = here.scalar(sa.select(table.c.id).where(table.c.name == name))
+        run_id = here.scalar(sa.select(table.c.id).where(table.c.name == name))
         values = {"name": name, "study": "", "state": IMPORTING, "manifest": str(self._first), "started": time.time()}
-        return int(found or here.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
+        return int(run_id or here.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one())
 
     def _count(self, kind: type[RunTrial] | type[Attempt], run_id: int) -> int:
         return self.read(lambda connection: _count(connection, kind, run_id))
@@ -289,7 +288,7 @@ def give_up(store: Store) -> None:
     def claim(here: sa.Connection) -> _Unfinished:
         """Rename the rows first: a copy that is begun again meanwhile must not go on with what is half removed."""
         alive = held(here)
-        left = _unfinished(here, lambda name: not any(name == one or name.startswith(f"{one}-") for one in alive))
+        left = _unfinished(here, lambda name: not any(name == copy or name.startswith(f"{copy}-") for copy in alive))
         run, batch = table_of(Run), table_of(Batch)
         for number in left.runs:
             here.execute(sa.update(run).where(run.c.id == number).values(name=f".given-up-{number}"))
@@ -302,8 +301,8 @@ def give_up(store: Store) -> None:
 
 def _commit(store: Store, write: Callable[[sa.Connection], T]) -> T:
     def attempt(_: bool) -> T:
-        with writing(store) as here:
-            return write(here)
+        with store.writing() as connection:
+            return write(connection)
 
     return store.patience.endure(attempt)
 
@@ -312,13 +311,13 @@ def _write(
     here: sa.Connection, pieces: Iterable[_Piece], size: int, take: Callable[[Intake, list[T]], R]
 ) -> tuple[list[R], dict[str, int]]:
     """Write pieces up to a size, or until the lock was held for long enough; return what each gave, and what is new."""
-    began, intake, found = time.monotonic(), Intake(here), list[R]()
+    began, intake, results = time.monotonic(), Intake(here), list[R]()
     for piece in pieces:
-        found.append(take(intake, piece.rows))
+        results.append(take(intake, piece.rows))
         size -= piece.size
         if size <= 0 or time.monotonic() - began > LOCKED_SECONDS:
             break
-    return found, intake.added
+    return results, intake.added
 
 
 def _pieces(rows: Iterable[T], key: Callable[[T], Any], length: Callable[[T], int]) -> Iterator[_Piece]:
@@ -333,6 +332,10 @@ def _pieces(rows: Iterable[T], key: Callable[[T], Any], length: Callable[[T], in
             part, size = [], 0
     if part:
         yield _Piece(part, size)
+
+
+def _characters(row: Stored) -> int:
+    return len(row.sent.request) + len(row.sent.response)
 
 
 def _length(row: Any) -> int:
@@ -378,9 +381,9 @@ def _fewer(here: sa.Connection, table: sa.Table, where: sa.ColumnElement[bool]) 
 def _named(here: sa.Connection, run_id: int, name: str, values: Mapping[str, Any]) -> bool:
     """Return whether a row is the run of that name now; not if there is another one."""
     table = table_of(Run)
-    found = here.execute(sa.select(table.c.id, table.c.state).where(table.c.name == name)).first()
-    if found is not None:
-        return bool(found.id == run_id)
+    row = here.execute(sa.select(table.c.id, table.c.state).where(table.c.name == name)).first()
+    if row is not None:
+        return bool(row.id == run_id)
     here.execute(sa.update(table).where(table.c.id == run_id).values({**values, "name": name}))
     tally(here, "run", [weigh(name)])
     return True

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from ..contracts.errors import StoreError
 from . import processes
-from .bulk import LOOKUP, batched, table_of
+from .bulk import LOOKUP, batched, rows_where, table_of
 from .engine import translated
 from .patience import Patience, enduring
 from .processes import clock, elapsed, horizon, host, lease, runs
@@ -131,22 +131,15 @@ class Claims:
         """Return the number of this worker."""
         return self._id
 
-    @enduring
     def batches_open(self) -> bool:
         """Return whether a batch holds keys, whose process may have gone."""
         items = table_of(BatchItem)
-        with translated(self._store.url), self._store.engine.connect() as connection:
-            query = sa.select(items.c.batch_id).where(items.c.state == "open").limit(1)
-            return connection.scalar(query) is not None
+        return bool(self._store.rows(sa.select(items.c.batch_id).where(items.c.state == "open").limit(1)))
 
     def is_awaited(self) -> bool:
         """Return whether an earlier worker has not yet seen this one."""
         rows = self._alive()
         return any(row.id < self._id and row.met < self._id for row in rows)
-
-    def newest_other(self) -> int:
-        """Return the number of the newest other worker that is alive; 0 if there is none."""
-        return self.others()[0]
 
     def others(self) -> tuple[int, dict[str, int]]:
         """Return the newest other worker that is alive (0: none), and how many workers ask each of our endpoints."""
@@ -165,21 +158,21 @@ class Claims:
             released: keys it no longer asks.
         """
         rows, alive = self._workers()
-        own = next((row for row in rows if row.id == self._id), None)
-        if own is None:
+        worker = next((row for row in rows if row.id == self._id), None)
+        if worker is None:
             self.lost = True
             self.join(held)
             return
         dead = not {row.id for row in rows} <= {row.id for row in alive} | {self._id}
-        if newest <= own.met and not released and not dead and elapsed() - self._beaten < BEAT_SECONDS:
+        if newest <= worker.met and not released and not dead and elapsed() - self._beaten < BEAT_SECONDS:
             return
         table = table_of(Worker)
         with translated(self._store.url), self._writer.begin() as connection:
             self._bury(connection, but=self._id)
             self._store.holds.beat(connection)
-            values = {"seen": clock(connection), "met": max(newest, own.met)}
+            values = {"seen": clock(connection), "met": max(newest, worker.met)}
             connection.execute(sa.update(table).where(table.c.id == self._id).values(values))
-            self._write(connection, held if newest > own.met else ())
+            self._write(connection, held if newest > worker.met else ())
             self._erase(connection, released)
         self._beaten = elapsed()
 
@@ -203,13 +196,13 @@ class Claims:
                 self.lost = True
                 self._register(connection)  # the next update claims what is still asked
             self._erase(connection, released)
-            found = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
-            open_keys = [key for key in keys if key not in found]
-            owners = _owners(connection, open_keys) | dict.fromkeys(_batched(connection, open_keys), BATCH)
+            answers = self._store.find(keys)  # on a separate connection; no other process can write in the meantime
+            open_keys = [key for key in keys if key not in answers]
+            owners = _owners(connection, open_keys) | dict.fromkeys(batches_of(connection, open_keys), BATCH)
             new = [key for key in open_keys if key not in owners]
             self._insert(connection, new)
             mine = frozenset(key for key in open_keys if owners.get(key, self._id) == self._id)
-        return Claimed(found, mine)
+        return Claimed(answers, mine)
 
     def _bury(self, connection: sa.Connection, but: int = 0) -> None:
         rows = connection.execute(sa.select(table_of(Worker))).all()
@@ -244,19 +237,14 @@ class Claims:
 def _owners(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
     table = table_of(Claim)
     query = sa.select(table.c.key, table.c.worker_id)
-    owners: dict[bytes, int] = {}
-    for some in batched(keys, LOOKUP):
-        owners.update((bytes(key), owner) for key, owner in connection.execute(query.where(table.c.key.in_(some))))
-    return owners
+    return {row.key: row.worker_id for row in rows_where(connection, query, table.c.key, keys)}
 
 
-def _batched(connection: sa.Connection, keys: Iterable[bytes]) -> list[bytes]:
-    """Return the keys that a batch holds, also when the process that handed it in has gone."""
+def batches_of(connection: sa.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
+    """Return the open batch that holds each of some keys, where one does: also when its process has gone."""
     items = table_of(BatchItem)
-    query = sa.select(items.c.key).where(items.c.state == "open")
-    return [
-        bytes(key) for some in batched(keys, LOOKUP) for key in connection.scalars(query.where(items.c.key.in_(some)))
-    ]
+    query = sa.select(items.c.key, items.c.batch_id).where(items.c.state == "open")
+    return {row.key: row.batch_id for row in rows_where(connection, query, items.c.key, keys)}
 
 
 def claimed_by_others(connection: sa.Connection, store: Store, keys: Collection[bytes], worker: int) -> set[bytes]:

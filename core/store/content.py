@@ -16,10 +16,9 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from ..contracts.canonical import request_key
-from .bulk import plain_rows, table_of
+from .bulk import single_rows, table_of
 from .damage import damaged
-from .evidence import answer_digest, earlier_answers_in, plan_order, sums_of
+from .evidence import plan_order, sums_of
 from .parts import PartLengths, unpack
 from .reachable import READ
 from .reading import RunRow, runs_of
@@ -67,6 +66,7 @@ class Stored(NamedTuple):
     sent: Sent
     digest: bytes
     """See `evidence.answer_digest`."""
+    generation: int = 0
 
 
 class Tried(NamedTuple):
@@ -78,8 +78,8 @@ class Tried(NamedTuple):
     factors: str
     key: bytes
     exchange: int | None
-    earlier: bytes = b""
-    """Digests of the answers to the attempts before the last one."""
+    digest: bytes
+    """See `evidence.trial_digest`; it is the same in every store."""
 
 
 class Failed(NamedTuple):
@@ -124,18 +124,16 @@ def run_digest(connection: sa.Connection, run: RunRow) -> str:
     return hashlib.sha256(sums["head"] + sums["record"]).hexdigest()
 
 
-def ensure_sound(connection: sa.Connection, run: RunRow) -> bytes:
-    """Check a run's record and trials, and return its head; `ensure_same` checks an answer.
+def ensure_sound(connection: sa.Connection, run: RunRow) -> None:
+    """Check a run's record and trials; `exchange_checks` checks its answers.
 
     Raises:
         DataError: something was changed.
     """
-    trials = TrialCheck(connection, run)
-    if faults := list(trials.faults()):
-        raise damaged(f"run {run.name}, {faults[0].where}", faults[0].problem)
+    if (fault := next(TrialCheck(connection, run).faults(), None)) is not None:
+        raise damaged(f"run {run.name}, {fault.where}", fault.problem)
     if (problem := record_fault(connection, run)) is not None:
         raise damaged(f"run {run.name}", problem)
-    return trials.head
 
 
 def ensure_recorded(store: Store, name: str) -> None:
@@ -148,19 +146,6 @@ def ensure_recorded(store: Store, name: str) -> None:
         for run in runs_of(connection):
             if run.name == name and (problem := record_fault(connection, run)) is not None:
                 raise damaged(f"run {run.name}", problem)
-
-
-def ensure_same(row: Sent, digest: bytes) -> None:
-    """Refuse an exchange that is not as it was stored.
-
-    Raises:
-        DataError: it was changed.
-    """
-    if answer_digest(row.key, row.operation, *row[4:]) != digest:
-        raise damaged(f"the answer to the key {row.key.hex()[:12]}", "it does not match its digest")
-    if request_key(row.identity, row.request.encode()) != row.key:
-        problem = "its key does not follow from its model and request"
-        raise damaged(f"the exchange with the key {row.key.hex()[:12]}", problem)
 
 
 def new_places(connection: sa.Connection) -> Places:
@@ -178,7 +163,8 @@ def stream_exchanges(
     """
     exchange, model = table_of(Exchange), table_of(Model)
     columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
-    query = sa.select(exchange.c.id, *columns, exchange.c.digest).join_from(exchange, model, isouter=True)
+    query = sa.select(exchange.c.id, *columns, exchange.c.digest, exchange.c.generation)
+    query = query.join_from(exchange, model, isouter=True)
     # Closed at once: after an error, a cursor left to the garbage collection would be closed in a transaction that
     # the connection has begun since, and end that.
     with closing(_slices(connection, query.where(where).order_by(*order))) as slices:
@@ -186,7 +172,7 @@ def stream_exchanges(
             # What was damaged into bytes has no key that follows from it, and is refused by that.
             requests = unpack(connection, (row[4] if isinstance(row[4], str) else "" for row in rows))
             yield [
-                Stored(row[0], Sent(bytes(row[1]), bytes(row[2] or b""), row[3], request, *row[5:-1]), row[-1] or b"")
+                Stored(row[0], Sent(row[1], row[2] or b"", row[3], request, *row[5:-2]), *row[-2:])
                 for row, request in zip(rows, requests, strict=True)
             ]
 
@@ -194,10 +180,10 @@ def stream_exchanges(
 def _slices(connection: sa.Connection, query: sa.Select[Any]) -> Generator[list[tuple[Any, ...]]]:
     """Yield the rows of a query of exchanges in parts whose requests are small when they are written out."""
     rows, total, parts = list[tuple[Any, ...]](), 0, PartLengths(connection)
-    with closing(plain_rows(connection, query, 1)) as single_rows:
-        for (row,) in single_rows:
+    with closing(single_rows(connection, query)) as answers:
+        for row in answers:
             request, response = row[4:6]
-            size = _length(request) + _length(response) + (parts.of(request) if isinstance(request, str) else 0)
+            size = len(request or "") + len(response or "") + (parts.of(request) if isinstance(request, str) else 0)
             if rows and (len(rows) == READ or total + size > SLICE_BYTES):
                 yield rows
                 rows, total = [], 0
@@ -207,10 +193,6 @@ def _slices(connection: sa.Connection, query: sa.Select[Any]) -> Generator[list[
         yield rows
 
 
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | bytes) else 0
-
-
 def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> Iterator[list[Tried]]:
     """Yield a run's trials with the ids that their exchanges have in the other store."""
     trials = table_of(RunTrial)
@@ -218,7 +200,7 @@ def stream_trials_of(connection: sa.Connection, run_id: int, places: Places) -> 
     query = sa.select(*columns).where(trials.c.run_id == run_id).order_by(*plan_order(connection))
     for rows in connection.execute(query, execution_options={"yield_per": READ}).partitions():
         yield [
-            Tried(stage, ordinal, trial, factors, bytes(key), _place_of(number, places), earlier_answers_in(digest))
+            Tried(stage, ordinal, trial, factors, key, _place_of(number, places), digest)
             for stage, ordinal, trial, factors, key, number, digest in rows
         ]
 

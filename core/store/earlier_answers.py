@@ -79,23 +79,23 @@ def _counted(run_id: int) -> sa.Select[int | None, int]:
     exchange, trials, runs = table_of(Exchange), table_of(RunTrial), table_of(Run)
     began = sa.select(runs.c.started).where(runs.c.id == run_id).scalar_subquery()
     used = sa.select(trials.c.exchange_id).where(trials.c.run_id == run_id, trials.c.exchange_id.is_not(None))
-    own = sa.select(exchange.c.id, exchange.c.created).where(exchange.c.id.in_(used)).cte("own")
+    answer = sa.select(exchange.c.id, exchange.c.created).where(exchange.c.id.in_(used)).cte("own")
     under_way = sa.and_(
-        runs.c.started <= own.c.created, sa.or_(runs.c.finished.is_(None), runs.c.finished >= own.c.created)
+        runs.c.started <= answer.c.created, sa.or_(runs.c.finished.is_(None), runs.c.finished >= answer.c.created)
     )
     asked = sa.or_(under_way, runs.c.started < began)
     order = (sa.case((under_way, 0), else_=1), sa.case((under_way, -runs.c.started), else_=runs.c.started), runs.c.id)
     ranked = (
         sa.select(
-            own.c.id,
+            answer.c.id,
             trials.c.run_id,
-            sa.func.row_number().over(partition_by=own.c.id, order_by=order).label("place"),
+            sa.func.row_number().over(partition_by=answer.c.id, order_by=order).label("place"),
         )
-        .join_from(own, trials, trials.c.exchange_id == own.c.id)
+        .join_from(answer, trials, trials.c.exchange_id == answer.c.id)
         .join(runs, runs.c.id == trials.c.run_id)
         .where(is_run(), asked)
         .subquery("ranked")
     )
-    first = sa.and_(ranked.c.id == own.c.id, ranked.c.place == 1)
+    first = sa.and_(ranked.c.id == answer.c.id, ranked.c.place == 1)
     count = sa.func.count()
-    return sa.select(ranked.c.run_id, count).join_from(own, ranked, first, isouter=True).group_by(ranked.c.run_id)
+    return sa.select(ranked.c.run_id, count).join_from(answer, ranked, first, isouter=True).group_by(ranked.c.run_id)

@@ -81,9 +81,9 @@ def translated(url: sa.URL) -> Iterator[None]:
         raise StoreError(f"no driver for the store {show(url)}: {error}. {mend}", code="store.driver") from None
     except DBAPIError as error:
         if url.get_backend_name() == "postgresql" and server.is_lost(error):
-            said = " ".join(str(error.orig).split())
+            message = " ".join(str(error.orig).split())
             mend = "Check that it runs and that the address is right; all committed answers are kept."
-            lost = LostError(f"the server of the store {show(url)} does not answer: {said}. {mend}")
+            lost = LostError(f"the server of the store {show(url)} does not answer: {message}. {mend}")
             lost.reached = server.was_reached(error)
             raise lost from None
         raise _explain(url, str(error.orig)) from None

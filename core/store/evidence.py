@@ -110,8 +110,8 @@ def weigh_exchange(digest: bytes, generation: int) -> int:
 def tally(connection: sa.Connection, kind: str, weights: Iterable[int], sign: int = 1) -> None:
     """Add rows with these weights to a tally, or take them away with `sign` -1."""
     rows, weight = 0, 0
-    for one in weights:
-        rows, weight = rows + 1, weight + one
+    for row_weight in weights:
+        rows, weight = rows + 1, weight + row_weight
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     statement = f"UPDATE tally SET rows = rows + {mark}, weight = weight + {mark} WHERE kind = {mark}"
     if rows:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import chain
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from ..contracts.abilities import OPERATIONS
 from ..contracts.canonical import decode_request, decode_response, request_key
-from .bulk import plain_rows, table_of
-from .content import Sent
+from .bulk import table_of
+from .content import Sent, stream_exchanges
 from .damage import UNREADABLE
 from .evidence import READ, answer_digest, weigh_exchange
-from .parts import unpack
 from .reachable import images_in
-from .tables import Exchange, Model
+from .tables import Exchange
 
 NO_DIGEST = "it has no digest: it was added, or its digest removed"
 
@@ -63,26 +65,20 @@ def id_ranges(connection: sa.Connection) -> Iterator[tuple[int, int]]:
 
 def check_exchanges(connection: sa.Connection, first: int, last: int) -> ExchangesChecked:
     """Check the exchanges of a range of ids of `id_ranges`."""
-    exchange, model = table_of(Exchange), table_of(Model)
-    columns = [model.c.digest if name == "identity" else exchange.c[name] for name in Sent._fields]
-    query = sa.select(exchange.c.id, exchange.c.digest, exchange.c.generation, *columns)
-    query = query.join_from(exchange, model, isouter=True).where(exchange.c.id.between(first, last))
-    # All at once: what cannot be read further has no half.
-    rows = [row for some in plain_rows(connection, query.order_by(exchange.c.id), READ) for row in some]
-    problems, weights, images = list[Problem](), list[int](), set[str]()
-    texts = (row[6] if isinstance(row[6], str) else "" for row in rows)
-    for row, request in zip(rows, unpack(connection, texts), strict=True):
-        number, digest, generation, *fields = row
-        sent = Sent(*fields)._replace(request=request)
-        if isinstance(digest, bytes):
-            weights.append(_weight(digest, generation))
-        if (fault := exchange_fault(sent, digest)) is not None:
-            field, problem = fault
-            key = sent.key.hex() if isinstance(sent.key, bytes) else repr(sent.key)
-            problems.append(Problem(f"exchange {number}", problem, "exchange", field, number, None, key))
-        elif '"sha256":' in request or '"image":' in sent.response:
-            images |= images_in(request) | images_in(sent.response)
-    return ExchangesChecked(problems, len(rows), len(weights), sum(weights), images)
+    ids, problems, images = table_of(Exchange).c.id, list[Problem](), set[str]()
+    rows = digests = weight = 0
+    with closing(stream_exchanges(connection, ids.between(first, last), [ids])) as parts:
+        for row in chain.from_iterable(parts):
+            rows += 1
+            if isinstance(row.digest, bytes):
+                digests, weight = digests + 1, weight + _weight(row.digest, row.generation)
+            if (fault := exchange_fault(row.sent, row.digest)) is not None:
+                field, problem = fault
+                key = row.sent.key.hex() if isinstance(row.sent.key, bytes) else repr(row.sent.key)
+                problems.append(Problem(f"exchange {row.id}", problem, "exchange", field, row.id, None, key))
+            else:
+                images |= images_in(row.sent.request) | images_in(row.sent.response)
+    return ExchangesChecked(problems, rows, digests, weight, images)
 
 
 def _weight(digest: bytes, generation: Any) -> int:
@@ -90,12 +86,6 @@ def _weight(digest: bytes, generation: Any) -> int:
         return weigh_exchange(digest, generation)
     except UNREADABLE:
         return 1
-
-
-def fault_of(row: Sent) -> str | None:
-    """Return the problem of an exchange without its digest; None if there is none."""
-    fault = _contradiction(row)
-    return None if fault is None else fault[1]
 
 
 def exchange_fault(row: Sent, digest: Any) -> tuple[str, str] | None:
@@ -131,4 +121,6 @@ def _contradiction(row: Sent) -> tuple[str, str] | None:
     if (operation, status) != (row.operation, row.status):
         problem = f"its columns have {row.operation}, {row.status}, but its texts have {operation}, {status}"
         return "status", problem
+    if not (math.isfinite(row.created) and math.isfinite(row.latency)):
+        return "response", f"its time {row.created} or its latency {row.latency} is no number"
     return None

@@ -75,8 +75,7 @@ def nearest(store: Store, parts: Parts) -> Parts | None:
         .order_by(sa.func.abs(sa.func.length(exchange.c.request) - sa.func.length(request)))
         .limit(50)
     )
-    with translated(store.url), store.engine.connect() as connection:
-        keys = [row[0] for query in (same_request, same_model) for row in connection.execute(query)]
+    keys = [row.key for query in (same_request, same_model) for row in store.rows(query)]
     candidates = [_parts(store, key) for key in keys]
     return min(candidates, key=lambda other: len(differences(parts, other)), default=None)
 
@@ -88,16 +87,14 @@ def _keys_that_begin(store: Store, text: str) -> list[bytes]:
         return []
     low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
     query = sa.select(exchange.c.key).where(exchange.c.key.between(low, high)).distinct().limit(20)
-    with translated(store.url), store.engine.connect() as connection:
-        return [row[0] for row in connection.execute(query)]
+    return [row.key for row in store.rows(query)]
 
 
 def _keys_of_trial(store: Store, name: str) -> list[bytes]:
     run, _, trial = name.partition("/")
     table = table_of(RunTrial)
     query = sa.select(table.c.key).where(table.c.run_id == get_run(store, run).id, table.c.trial == trial).limit(1)
-    with translated(store.url), store.engine.connect() as connection:
-        return [row[0] for row in connection.execute(query)]
+    return [row.key for row in store.rows(query)]
 
 
 def _parts(store: Store, key: bytes) -> Parts:

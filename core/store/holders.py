@@ -63,8 +63,8 @@ class Holds:
         """Show other machines that this process lives."""
         if self._marks:
             table = table_of(Holder)
-            held = table.c.mark.in_(list(self._marks.values()))
-            connection.execute(sa.update(table).where(held).values(seen=processes.clock(connection)))
+            ours = table.c.mark.in_(list(self._marks.values()))
+            connection.execute(sa.update(table).where(ours).values(seen=processes.clock(connection)))
 
     def leave(self, connection: sa.Connection, run_id: int) -> None:
         """Let go of a run in the transaction that records its end."""
@@ -120,15 +120,15 @@ def ensure_free(connection: sa.Connection, run_id: int) -> None:
     """
     holder, run = table_of(Holder), table_of(Run)
     query = sa.select(holder, run.c.name).join_from(holder, run).where(holder.c.run_id == run_id)
-    found = connection.execute(query).first()
-    if found is None or _lives(found, processes.horizon(connection)) is False:
+    row = connection.execute(query).first()
+    if row is None or _lives(row, processes.horizon(connection)) is False:
         return
-    if found.host == _here():
-        who, mend = f"process {found.pid} of this machine", "Wait until it ends, or stop it with Ctrl-C."
+    if row.host == _here():
+        who, mend = f"process {row.pid} of this machine", "Wait until it ends, or stop it with Ctrl-C."
     else:
         who = "a process of another machine"
         mend = f"Wait until it ends; if it was killed, try again in {processes.LEASE_SECONDS:.0f} s."
-    raise StoreError(f"{who} is at work on the run {found.name}. {mend}", code="run.running", pid=found.pid)
+    raise StoreError(f"{who} is at work on the run {row.name}. {mend}", code="run.running", pid=row.pid)
 
 
 def _lives(holder: sa.Row[tuple[object, ...]], since: float | None) -> bool | None:

@@ -1,16 +1,14 @@
-"""`Intake`: copy the content of another store or a bundle into this store, within a transaction.
+"""`Intake`: write the content of another store or a bundle into this store, within a transaction.
 
-Existing rows are unchanged. An exchange that this store has already (same key, answer and time) is not copied again.
+Existing rows are unchanged. An exchange that this store has already (same key, same digest) is not copied again.
 Another answer to an answered key gets a generation below 0: the run that used it refers to it, and look-ups, which use
 the highest generation, still return the existing answer.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,16 +17,13 @@ import sqlalchemy as sa
 from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError
-from ..contracts.records import Scalar
-from .bulk import LOOKUP, batched, insert_many, rows_among, table_of
+from .bulk import LOOKUP, batched, insert_many, rows_among, rows_where, table_of
 from .content import Failed, Picture, Sent, Stored, Tried
-from .evidence import tally, trial_digest, weigh, weigh_exchange
-from .exchange_checks import fault_of
+from .evidence import tally, weigh, weigh_exchange
 from .names import run_name
 from .parts import Parts
 from .tables import Attempt, Blob, Exchange, Model, Renewal, RunTrial
 
-_factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
 _COLUMNS = ("key", "generation", "model_id", *Sent._fields[2:], "digest")
 
 
@@ -37,8 +32,7 @@ class _Answer(NamedTuple):
 
     id: int
     generation: int
-    content: tuple[str, str, float]
-    """Response, status, time."""
+    digest: bytes
 
 
 class Intake:
@@ -62,54 +56,47 @@ class Intake:
         table = table_of(Model)
         for digest, identity in rows:
             ensure_identity(digest, identity)
-            found = self.connection.scalar(sa.select(table.c.id).where(table.c.digest == digest))
-            if found is None:
+            model_id = self.connection.scalar(sa.select(table.c.id).where(table.c.digest == digest))
+            if model_id is None:
                 row = {"digest": digest, "identity": identity, "created": time.time()}
-                found = self.connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
+                model_id = self.connection.execute(sa.insert(table).values(row).returning(table.c.id)).scalar_one()
                 tally(self.connection, "model", [weigh(digest, row["created"])])
-            self.models[digest] = int(found)
+            self.models[digest] = int(model_id)
 
     def exchanges(self, rows: Sequence[Stored]) -> list[int]:
         """Copy exchanges that were checked, and return their ids in this store."""
         if len(rows) > LOOKUP:
             return [number for part in batched(rows, LOOKUP) for number in self.exchanges(part)]
         stored = self._stored({row.sent.key for row in rows})
-        numbers = {(key, answer.content): answer.id for key, answers in stored.items() for answer in answers}
-        new = list({_place(row.sent): row for row in rows if _place(row.sent) not in numbers}.values())
+        numbers = {(key, answer.digest): answer.id for key, answers in stored.items() for answer in answers}
+        new = list({place: row for row in rows if (place := (row.sent.key, row.digest)) not in numbers}.values())
         requests, parts = self._parts.pack(self.connection, [row.sent.request for row in new])
-        generations = self._generations([row.sent for row in new], stored)
+        generations = self._generations([row.sent.key for row in new], stored)
         values = [
             (sent.key, generation, self.models[sent.identity], sent.operation, request, *sent[4:], digest)
-            for (_, sent, digest), generation, request in zip(new, generations, requests, strict=True)
+            for (_, sent, digest, _), generation, request in zip(new, generations, requests, strict=True)
         ]
         insert_many(self.connection, table_of(Exchange), _COLUMNS, values)
         tally(self.connection, "exchange", map(weigh_exchange, (row.digest for row in new), generations))
         self._parts.remember(parts)
         self.added["exchanges"] += len(new)
-        ids = self._ids({row.sent.key for row in new})
-        for row, generation in zip(new, generations, strict=True):
-            numbers[_place(row.sent)] = ids[row.sent.key, generation]
-        return [numbers[_place(row.sent)] for row in rows]
+        for key, answers in self._stored({row.sent.key for row in new}).items():
+            numbers.update(((key, answer.digest), answer.id) for answer in answers)
+        return [numbers[row.sent.key, row.digest] for row in rows]
 
     def renewals(self, rows: Iterable[tuple[int, str]]) -> None:
         """Copy why exchanges were asked for; they are ids of this store."""
-        table, given = table_of(Renewal), dict(rows)
-        known: set[int] = set()
-        for some in batched(given, LOOKUP):
-            known.update(self.connection.scalars(sa.select(table.c.exchange_id).where(table.c.exchange_id.in_(some))))
-        new = [row for row in given.items() if row[0] not in known]
+        table, outcomes = table_of(Renewal), dict(rows)
+        ids = sa.select(table.c.exchange_id)
+        present = {row.exchange_id for row in rows_where(self.connection, ids, table.c.exchange_id, outcomes)}
+        new = [row for row in outcomes.items() if row[0] not in present]
         insert_many(self.connection, table, ("exchange_id", "outcome"), new)
         tally(self.connection, "renewal", (weigh(*row) for row in new))
 
     def pictures(self, rows: Iterable[Picture]) -> None:
-        """Copy images.
-
-        Raises:
-            DataError: bytes do not match their sha256.
-        """
+        """Copy images whose bytes were checked."""
         table = table_of(Blob)
         for picture in rows:
-            ensure_picture(picture)
             if self.connection.scalar(sa.select(table.c.sha256).where(table.c.sha256 == picture.sha256)) is None:
                 row = picture._asdict() | {"created": time.time()}
                 self.connection.execute(sa.insert(table).values(row))
@@ -117,50 +104,29 @@ class Intake:
                 self.added["images"] += 1
 
     def trials(self, run_id: int, rows: Iterable[Tried]) -> None:
-        """Copy trials; their exchanges are ids of this store.
-
-        Raises:
-            DataError: factors are not a flat JSON object.
-        """
-        rows = list(rows)
-        for row in rows:
-            ensure_factors(row)
+        """Copy trials that were checked; their exchanges are ids of this store."""
         columns = ("run_id", *Tried._fields[:5], "exchange_id", "digest")
-        answers = self._digests({row.exchange for row in rows if row.exchange is not None})
-        fresh = [(run_id, *row[:6], trial_digest(*row[:5], answers.get(row.exchange), row.earlier)) for row in rows]
-        insert_many(self.connection, table_of(RunTrial), columns, fresh)
-
-    def _digests(self, numbers: set[int]) -> dict[int | None, bytes]:
-        table = table_of(Exchange)
-        query, found = sa.select(table.c.id, table.c.digest), dict[int | None, bytes]()
-        for some in batched(numbers, LOOKUP):
-            found.update((number, bytes(d)) for number, d in self.connection.execute(query.where(table.c.id.in_(some))))
-        return found
+        insert_many(self.connection, table_of(RunTrial), columns, [(run_id, *row) for row in rows])
 
     def failures(self, run_id: int, rows: Iterable[Failed]) -> None:
         """Copy failed calls."""
         insert_many(self.connection, table_of(Attempt), ("run_id", *Failed._fields), [(run_id, *row) for row in rows])
 
     def _stored(self, keys: set[bytes]) -> dict[bytes, list[_Answer]]:
-        query = "SELECT key, id, generation, response, status, created FROM exchange WHERE key"
+        query = "SELECT key, id, generation, digest FROM exchange WHERE key"
         answers: dict[bytes, list[_Answer]] = {}
-        for key, number, generation, *content in rows_among(self.connection, query, list(keys)) if keys else ():
-            answers.setdefault(bytes(key), []).append(_Answer(number, generation, tuple(content)))
+        for key, *answer in rows_among(self.connection, query, list(keys)) if keys else ():
+            answers.setdefault(key, []).append(_Answer(*answer))
         return answers
 
-    def _ids(self, keys: set[bytes]) -> dict[tuple[bytes, int], int]:
-        query = "SELECT key, generation, id FROM exchange WHERE key"
-        rows = rows_among(self.connection, query, list(keys)) if keys else ()
-        return {(bytes(key), generation): number for key, generation, number in rows}
-
-    def _generations(self, new: Sequence[Sent], stored: dict[bytes, list[_Answer]]) -> list[int]:
+    def _generations(self, keys: Sequence[bytes], stored: Mapping[bytes, list[_Answer]]) -> list[int]:
         """Return a generation per new answer: from 0 upwards, or downwards if the key was answered before."""
         taken = {key: [answer.generation for answer in answers] for key, answers in stored.items()}
         before = {key for key, answers in stored.items() if any(answer.id <= self._last for answer in answers)}
         generations = []
-        for row in new:
-            of_key = taken.setdefault(row.key, [])
-            of_key.append(min(0, *of_key) - 1 if row.key in before else max(of_key, default=-1) + 1)
+        for key in keys:
+            of_key = taken.setdefault(key, [])
+            of_key.append(min(0, *of_key) - 1 if key in before else max(of_key, default=-1) + 1)
             generations.append(of_key[-1])
         return generations
 
@@ -178,19 +144,6 @@ def ensure_name(name: str) -> None:
         )
 
 
-def ensure_picture(picture: Picture) -> None:
-    """Refuse an image whose bytes do not match its sha256.
-
-    Raises:
-        DataError: naming it.
-    """
-    if hashlib.sha256(picture.data).hexdigest() != picture.sha256:
-        raise DataError(
-            f"the image {picture.sha256} does not match its name (sha256): its bytes were changed.",
-            code="bundle.image",
-        )
-
-
 def ensure_identity(digest: bytes, identity: str) -> None:
     """Refuse a model whose digest does not match its identity.
 
@@ -205,37 +158,3 @@ def ensure_identity(digest: bytes, identity: str) -> None:
     if not same:
         wrong = f"the digest {digest.hex()[:12]} of a model does not match its identity"
         raise DataError(f"{wrong}: {identity[:200]}. One of them was changed.", code="bundle.identity")
-
-
-def ensure_whole(row: Sent, models: Container[bytes]) -> None:
-    """Refuse an exchange whose parts contradict each other. A changed response cannot be detected here.
-
-    Raises:
-        DataError: the exchange is inconsistent.
-    """
-    name = f"the exchange {row.key.hex()[:12]}"
-    if row.identity not in models:
-        raise DataError(f"{name} refers to a model that the bundle does not contain.", code="bundle.exchange")
-    if (problem := fault_of(row)) is not None:
-        raise DataError(f"{name} was changed: {problem}.", code="bundle.exchange")
-    if not (math.isfinite(row.created) and math.isfinite(row.latency)):
-        raise DataError(f"{name} has no time: {row.created}, {row.latency}.", code="bundle.exchange")
-
-
-def ensure_factors(row: Tried) -> None:
-    """Refuse a trial whose factors are no flat JSON object.
-
-    Raises:
-        DataError: naming the trial.
-    """
-    try:
-        _factors.decode(row.factors)
-    except msgspec.MsgspecError as error:
-        raise DataError(
-            f"the factors of trial {row.trial[:100]!r} are not a flat JSON object: {error}.", code="bundle.content"
-        ) from None
-
-
-def _place(row: Sent) -> tuple[bytes, tuple[str, str, float]]:
-    """Return what tells an answer from all others of a store."""
-    return row.key, (row.response, row.status, row.created)

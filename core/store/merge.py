@@ -5,8 +5,7 @@ All of it is checked before the first chunk. A copy that was cut off is taken up
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from itertools import chain, count
 from typing import Any, NamedTuple
@@ -15,14 +14,13 @@ import sqlalchemy as sa
 
 from ..contracts.errors import UsageError
 from .batches import OPEN, is_batch
-from .bulk import table_of
+from .bulk import LOOKUP, batched, table_of
+from .checks import ROWS, Checks
 from .chunks import Chunks
 from .content import (
     Failed,
     Picture,
     Places,
-    ensure_same,
-    ensure_sound,
     facts_of,
     new_places,
     rename,
@@ -33,14 +31,13 @@ from .content import (
 from .crew import Crew, crew
 from .damage import damaged
 from .evidence import failures_of
-from .exchange_checks import id_ranges
-from .intake import ensure_factors, ensure_identity, ensure_picture, ensure_whole
+from .intake import ensure_identity
 from .names import run_name
-from .reachable import READ, images_in
+from .reachable import READ, gather_uses, images_in
 from .reading import RunRow, runs_of
 from .signatures import attach, signatures_of
 from .store import Store
-from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal
+from .tables import Batch, BatchItem, Blob, Exchange, Model, Renewal, RunTrial
 from .urls import show
 
 Name = Callable[[sa.Connection, RunRow, str], str | None]
@@ -84,49 +81,57 @@ def merge(store: Store, other: Store, processes: int = 1) -> Merged:
             "a store cannot be merged into itself. Name the store to merge into with --store.", code="store.same"
         )
     with crew(other, processes) as readers:
-        check(readers)
+        check(readers, Checks(other))
         added, names = copy(store, readers.connection, f"merge {show(other.url)}", free_name)
     renamed = tuple((run, name) for run, name in names.items() if name is not None and name != run)
     counts = {kind: added[kind] for kind in ("exchanges", "images", "runs")}
     return Merged(**counts, same=list(names.values()).count(None), renamed=renamed)
 
 
-def check(readers: Crew) -> set[str]:
-    """Check all that `copy` copies, and return the images (sha256) that exchanges name, stored or not.
+def check(readers: Crew, checks: Checks) -> None:
+    """Refuse a store of which anything that `copy` copies is not as it was stored; rows may have been removed.
 
     Raises:
-        DataError: something is not as it was stored.
+        DataError: naming it.
     """
-    source, identities = readers.connection, _identities(readers.connection)
-    for digest, identity in identities.items():
+    for digest, identity in _identities(readers.connection).items():
         ensure_identity(digest, identity)
-    for picture in _pictures(source):
-        ensure_picture(picture)
-    runs: list[tuple[Any, ...]] = [(_check_run, run) for run in runs_of(source)]
-    models = frozenset(identities)
-    exchanges = ((_check_exchanges, *some, models) for some in id_ranges(source))
-    # Runs come first: one is checked by one process, while others check exchanges. No result waits for its turn.
-    return set().union(*readers.map(_check_part, chain(runs, exchanges), sys.maxsize))
+    with closing(checks.problems_read_by(readers)) as problems:
+        for problem in problems:
+            if problem.field != ROWS:
+                raise damaged(problem.where, problem.problem)
 
 
-def copy(store: Store, source: sa.Connection, title: str, name: Name) -> Copied:
-    """Copy a store that was checked into another.
+def copy(store: Store, source: sa.Connection, title: str, name: Name, run: RunRow | None = None) -> Copied:
+    """Copy a store that was checked, or one run of it, into another.
 
     Args:
         store: the store that is written.
         source: a connection to the store that is read.
         title: tells this copy from others into the store; the same when it is taken up again.
         name: chooses the name of a run.
+        run: copy only this run and what it uses; None: all runs, answers, images and batches.
 
     Raises:
         StoreError: one of the stores cannot be read or written, or another process copies from the same store.
     """
+    exchange, used = table_of(Exchange), None
+    if run is not None:
+        used = gather_uses(source, "used_by_run", table_of(RunTrial).c.run_id == run.id)
     with Chunks(store, title, _identities(source)) as chunks:
-        chunks.pictures(_pictures(source))
-        numbers = _exchanges(source, chunks)
-        names = {str(run.name): _run(source, chunks, run, numbers, name) for run in runs_of(source)}
-        _batches(source, chunks, numbers)
-    attach(store, signatures_of(source))
+        if run is None or used is None:
+            chunks.pictures(_pictures(source))
+            numbers = _exchanges(source, chunks, sa.true(), set())
+            _renewals(source, chunks, numbers)
+        else:
+            images = set[str]()
+            numbers = _exchanges(source, chunks, exchange.c.id.in_(sa.select(used.c.id)), images)
+            chunks.pictures(_pictures(source, images))
+        runs = runs_of(source) if run is None else [run]
+        names = {str(row.name): _run(source, chunks, row, numbers, name) for row in runs}
+        if run is None:
+            _batches(source, chunks, numbers)
+    attach(store, signatures_of(source, None if run is None else run.id))
     return Copied(chunks.added, names)
 
 
@@ -150,42 +155,18 @@ def _identities(source: sa.Connection) -> dict[bytes, str]:
     return {bytes(digest): identity for digest, identity in models}
 
 
-def _check_part(source: sa.Connection, check: Callable[..., set[str]], *values: Any) -> set[str]:
-    return check(source, *values)
-
-
-def _check_exchanges(source: sa.Connection, first: int, last: int, models: Container[bytes]) -> set[str]:
-    """Check exchanges, and return the images that they name."""
-    number, images = table_of(Exchange).c.id, set[str]()
-    with closing(stream_exchanges(source, number.between(first, last), [number])) as parts:
-        for exchange_id, sent, digest in chain.from_iterable(parts):
-            if not sent.identity:
-                raise damaged(f"exchange {exchange_id}", "its model is not in the store")
-            ensure_same(sent, digest)
-            ensure_whole(sent, models)
-            images |= images_in(sent.request) | images_in(sent.response)
-    return images
-
-
-def _check_run(source: sa.Connection, run: RunRow) -> set[str]:
-    head = ensure_sound(source, run)
-    if run.head is not None and head != run.head:
-        raise damaged(f"run {run.name}", "its trials are not those that were recorded")
-    for trials in stream_trials_of(source, run.id, new_places(source)):
-        for trial in trials:
-            ensure_factors(trial)
-    return set()
-
-
-def _pictures(source: sa.Connection) -> Iterator[Picture]:
+def _pictures(source: sa.Connection, names: Collection[str] | None = None) -> Iterator[Picture]:
+    """Yield the images of a store, or those of these names."""
     blob = table_of(Blob)
-    query = sa.select(blob.c.sha256, blob.c.media_type, blob.c.data)
-    images = source.execute(query, execution_options={"yield_per": 16})
-    return (Picture(sha256, media_type, bytes(data)) for sha256, media_type, data in images)
+    every = sa.select(blob.c.sha256, blob.c.media_type, blob.c.data)
+    parts = batched(sorted(names), LOOKUP) if names is not None else ()
+    for query in [every] if names is None else [every.where(blob.c.sha256.in_(part)) for part in parts]:
+        for row in source.execute(query, execution_options={"yield_per": 16}):
+            yield Picture(*row)
 
 
-def _exchanges(source: sa.Connection, chunks: Chunks) -> Places:
-    """Copy all exchanges, and return the id in this store by the id in the other."""
+def _exchanges(source: sa.Connection, chunks: Chunks, wanted: sa.ColumnElement[bool], images: set[str]) -> Places:
+    """Copy exchanges, add the images that they name, and return the id in this store by the id in the other."""
     exchange = table_of(Exchange)
     numbers = new_places(source)
     # All answers to a key come in one chunk, so that a chunk finds either all of them or none. Keys of one answer,
@@ -196,12 +177,17 @@ def _exchanges(source: sa.Connection, chunks: Chunks) -> Places:
         exchange.c.key.in_(several): [exchange.c.key, exchange.c.generation],
     }
     for where, order in orders.items():
-        with closing(stream_exchanges(source, where, order)) as parts:
-            for theirs, ours in chunks.exchanges(chain.from_iterable(parts)):
-                numbers[theirs] = ours
+        with closing(stream_exchanges(source, sa.and_(wanted, where), order)) as parts:
+            for rows, ours in chunks.exchanges(chain.from_iterable(parts)):
+                numbers[[row.id for row in rows]] = ours
+                for row in rows:
+                    images.update(images_in(row.sent.request), images_in(row.sent.response))
+    return numbers
+
+
+def _renewals(source: sa.Connection, chunks: Chunks, numbers: Places) -> None:
     renewals = source.execute(sa.select(table_of(Renewal)))
     chunks.renewals((int(numbers[number]), outcome) for number, outcome in renewals)
-    return numbers
 
 
 def _run(source: sa.Connection, chunks: Chunks, run: RunRow, numbers: Places, name: Name) -> str | None:
@@ -215,7 +201,7 @@ def _run(source: sa.Connection, chunks: Chunks, run: RunRow, numbers: Places, na
         return None
     run_id = chunks.begin_run(digest)
     chunks.trials(run_id, (row for rows in stream_trials_of(source, run.id, numbers) for row in rows))
-    chunks.failures(run_id, [Failed(bytes(key), *values) for key, *values in failures_of(source, run.id)])
+    chunks.failures(run_id, [Failed(*row) for row in failures_of(source, run.id)])
 
     def values(name: str) -> dict[str, Any]:
         return facts._asdict() | {"manifest": rename(facts.manifest, name)}
@@ -228,10 +214,10 @@ def _batches(source: sa.Connection, chunks: Chunks, numbers: Places) -> None:
     batch, model, items = table_of(Batch), table_of(Model), table_of(BatchItem)
     query = sa.select(batch, model.c.digest).join_from(batch, model).where(is_batch(), batch.c.state.not_in(OPEN))
     for row in source.execute(query.order_by(batch.c.id)).mappings().all():
-        own = sa.select(items).where(items.c.batch_id == row["id"])
+        of_batch = sa.select(items).where(items.c.batch_id == row["id"])
         fields = {column.name: row[column.name] for column in batch.c if column.name not in ("id", "model_id")}
-        with closing(source.execute(own, execution_options={"yield_per": READ})) as found:
-            chunks.batch(fields, row["digest"], (_moved(dict(item), numbers) for item in found.mappings()))
+        with closing(source.execute(of_batch, execution_options={"yield_per": READ})) as rows:
+            chunks.batch(fields, row["digest"], (_moved(dict(item), numbers) for item in rows.mappings()))
 
 
 def _moved(item: Mapping[str, Any], numbers: Places) -> dict[str, Any]:

@@ -60,12 +60,12 @@ class Parts:
     def _find(self, connection: sa.Connection, texts: Sequence[str]) -> dict[str, int]:
         if not texts or not run_plain(connection, "SELECT id FROM part LIMIT 1"):
             return {}
-        found: dict[bytes, int] = {}
+        numbers: dict[bytes, int] = {}
         digests = {text_digest(text): text for text in texts}
         for some in batched(digests, LOOKUP):
             rows = rows_among(connection, "SELECT digest, id FROM part WHERE digest", some)
-            found.update((bytes(digest), number) for digest, number in rows)
-        return {digests[digest]: number for digest, number in found.items()}
+            numbers.update((bytes(digest), number) for digest, number in rows)
+        return {digests[digest]: number for digest, number in numbers.items()}
 
 
 def unpack(connection: sa.Connection, requests: Iterable[str]) -> list[str]:

@@ -52,7 +52,7 @@ class Patience:
         Raises:
             StoreError: the server was away for too long.
         """
-        began, wait, again, told = 0.0, FIRST_WAIT, False, False
+        began, wait, again, announced = 0.0, FIRST_WAIT, False, False
         while True:
             try:
                 return call(again)
@@ -63,9 +63,9 @@ class Patience:
                 if (left := began + self.seconds - now) <= 0:
                     tried = f" It was tried again for {_span(now - began)}." if again else ""
                     raise StoreError(f"{error}{tried}", code=error.code) from None
-                if not told and now - began > TELL_SECONDS:
+                if not announced and now - began > TELL_SECONDS:
                     LOG.warning("%s It is tried again for up to %s.", error, _span(left))
-                    told = True
+                    announced = True
                 # Processes that lost their server together do not all come back at once.
                 self._hurried.wait(min(left, wait * random.uniform(0.5, 1.0)))
                 wait, again = min(MOST_WAIT, 2 * wait), True

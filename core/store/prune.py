@@ -6,19 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
+from sqlmodel import SQLModel
 
 from ..contracts.errors import UsageError
 from .batches import OPEN
 from .bulk import LOOKUP, batched, table_of
 from .chunks import give_up, spared
 from .engine import translated
-from .evidence import is_run, tally, weights_of
+from .evidence import WEIGHED, is_run, tally, weights_of
 from .holders import held
 from .names import run_name
 from .parts import part_numbers
 from .reachable import gather_uses, images_in, names_image, new_ids, stream_texts
 from .reading import RunRow
-from .snapshots import snapshot, writing
+from .snapshots import snapshot
 from .store import Store
 from .tables import (
     Attempt,
@@ -94,7 +95,7 @@ def prune(store: Store, run: RunRow, options: PruneOptions) -> Going:
         with snapshot(store) as connection:
             _ensure_at_rest(connection, run, options)
         give_up(store)
-    with writing(store) as connection:
+    with store.writing() as connection:
         plan = _plan(connection, run, options)
         _remove(connection, run, plan)
         return plan.going
@@ -129,29 +130,29 @@ def _plan(connection: sa.Connection, run: RunRow, options: PruneOptions) -> _Pla
 
 
 def _remove(connection: sa.Connection, run: RunRow, plan: _Plan) -> None:
-    exchange, trials, attempts, renewals = table_of(Exchange), table_of(RunTrial), table_of(Attempt), table_of(Renewal)
-    goes, renewed = exchange.c.id.in_(sa.select(plan.gone.c.id)), renewals.c.exchange_id.in_(sa.select(plan.gone.c.id))
-    tally(connection, "renewal", weights_of(connection, "renewal", renewed), -1)
-    connection.execute(sa.delete(renewals).where(renewed))
+    exchange, damage, renewal = table_of(Exchange), table_of(Damage), table_of(Renewal)
+    gone = sa.select(plan.gone.c.id)
+    models = connection.scalars(sa.select(exchange.c.model_id).where(exchange.c.id.in_(gone)).distinct()).all()
+    _delete(connection, Renewal, renewal.c.exchange_id.in_(gone))
     _remove_batches(connection, run, plan.gone)
-    models = connection.scalars(sa.select(exchange.c.model_id).where(goes).distinct()).all()
-    _forget(connection, run, goes, plan.images)
-    for table, where in (
-        (trials, trials.c.run_id == run.id),
-        (attempts, attempts.c.run_id == run.id),
-        (exchange, goes),
-    ):
-        connection.execute(sa.delete(table).where(where))
+    _delete(connection, Damage, sa.or_(damage.c.run_id == run.id, damage.c.exchange_id.in_(gone)))
+    for kind in (RunTrial, Attempt, Signature, Holder):
+        _delete(connection, kind, table_of(kind).c.run_id == run.id)
+    _delete(connection, Exchange, exchange.c.id.in_(gone))
     _remove_models(connection, models)
-    runs, holder, blob, part = table_of(Run), table_of(Holder), table_of(Blob), table_of(Part)
-    signature = table_of(Signature)
-    connection.execute(sa.delete(signature).where(signature.c.run_id == run.id))
-    connection.execute(sa.delete(holder).where(holder.c.run_id == run.id))
-    connection.execute(sa.delete(runs).where(runs.c.id == run.id))
+    _delete(connection, Run, table_of(Run).c.id == run.id)
     for names in batched(plan.images, LOOKUP):
-        connection.execute(sa.delete(blob).where(blob.c.sha256.in_(names)))
+        _delete(connection, Blob, table_of(Blob).c.sha256.in_(names))
     for numbers in batched(plan.parts, LOOKUP):
-        connection.execute(sa.delete(part).where(part.c.id.in_(numbers)))
+        _delete(connection, Part, table_of(Part).c.id.in_(numbers))
+
+
+def _delete(connection: sa.Connection, kind: type[SQLModel], where: sa.ColumnElement[bool]) -> None:
+    """Remove rows of a table, and take them out of its tally."""
+    table = table_of(kind)
+    if table.name in WEIGHED:
+        tally(connection, table.name, weights_of(connection, table.name, where), -1)
+    connection.execute(sa.delete(table).where(where))
 
 
 def _remove_batches(connection: sa.Connection, run: RunRow, gone: sa.Table) -> None:
@@ -159,28 +160,15 @@ def _remove_batches(connection: sa.Connection, run: RunRow, gone: sa.Table) -> N
     batch, items = table_of(Batch), table_of(BatchItem)
     of_run = items.c.batch_id.in_(sa.select(batch.c.id).where(batch.c.run == run.name))
     unanswered = sa.and_(of_run, items.c.exchange_id.is_(None))
-    connection.execute(sa.delete(items).where(sa.or_(items.c.exchange_id.in_(sa.select(gone.c.id)), unanswered)))
-    connection.execute(sa.delete(batch).where(batch.c.id.not_in(sa.select(items.c.batch_id))))
+    _delete(connection, BatchItem, sa.or_(items.c.exchange_id.in_(sa.select(gone.c.id)), unanswered))
+    _delete(connection, Batch, batch.c.id.not_in(sa.select(items.c.batch_id)))
 
 
 def _remove_models(connection: sa.Connection, numbers: Sequence[int]) -> None:
     """Remove models without any remaining answer."""
     model, exchange = table_of(Model), table_of(Exchange)
     still = sa.union(sa.select(exchange.c.model_id), sa.select(table_of(Batch).c.model_id))
-    gone = sa.and_(model.c.id.in_(numbers), model.c.id.not_in(still))
-    tally(connection, "model", weights_of(connection, "model", gone), -1)
-    connection.execute(sa.delete(model).where(gone))
-
-
-def _forget(connection: sa.Connection, run: RunRow, goes: sa.ColumnElement[bool], images: Sequence[str]) -> None:
-    """Take rows that will be removed out of the tallies and of the list of damage."""
-    exchange, runs, blob, damage = table_of(Exchange), table_of(Run), table_of(Blob), table_of(Damage)
-    tally(connection, "exchange", weights_of(connection, "exchange", goes), -1)
-    tally(connection, "run", weights_of(connection, "run", runs.c.id == run.id), -1)
-    for names in batched(images, LOOKUP):
-        tally(connection, "blob", weights_of(connection, "blob", blob.c.sha256.in_(names)), -1)
-    gone = sa.select(exchange.c.id).where(goes)
-    connection.execute(sa.delete(damage).where(sa.or_(damage.c.run_id == run.id, damage.c.exchange_id.in_(gone))))
+    _delete(connection, Model, sa.and_(model.c.id.in_(numbers), model.c.id.not_in(still)))
 
 
 def _ensure_at_rest(connection: sa.Connection, run: RunRow, options: PruneOptions) -> None:
@@ -213,9 +201,9 @@ def _gone(connection: sa.Connection, run: RunRow, options: PruneOptions) -> sa.T
     others = trials.c.run_id != run.id
     if options.killed:  # what is still there of killed copies is only looked at here: `give_up` removes it
         others = sa.and_(others, trials.c.run_id.in_(sa.select(runs.c.id).where(is_run())))
-    kept = gather_uses(connection, "used_by_others", others)
+    used_by_others = gather_uses(connection, "used_by_others", others)
     gone = new_ids(connection, "gone")
-    unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(kept.c.id))
+    unused: sa.ColumnElement[bool] = exchange.c.id.not_in(sa.select(used_by_others.c.id))
     if not options.killed and (newest := spared(connection)) is not None:
         unused = sa.and_(unused, exchange.c.id <= newest)
     if not options.unused:
@@ -240,11 +228,11 @@ def _parts(connection: sa.Connection, goes: sa.ColumnElement[bool], stays: sa.Co
 
 def _only(named: Iterator[set[T]], others: Iterator[set[T]]) -> set[T]:
     """Return the items in `named` that are not in `others`."""
-    found: set[T] = set().union(*named)
-    if found:
+    items: set[T] = set().union(*named)
+    if items:
         for other in others:
-            found -= other
-    return found
+            items -= other
+    return items
 
 
 def _sizes(connection: sa.Connection, images: list[str]) -> Iterator[int]:

@@ -70,6 +70,6 @@ def stream_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> It
 def _add(connection: sa.Connection, ids: sa.Table, numbers: Iterable[int]) -> None:
     """Add ids that are not there yet."""
     for some in batched(numbers, LOOKUP):
-        known = set(connection.scalars(sa.select(ids.c.id).where(ids.c.id.in_(some))))
-        if new := [{"id": number} for number in dict.fromkeys(some) if number not in known]:
+        present = set(connection.scalars(sa.select(ids.c.id).where(ids.c.id.in_(some))))
+        if new := [{"id": number} for number in dict.fromkeys(some) if number not in present]:
             connection.execute(sa.insert(ids), new)

@@ -13,7 +13,7 @@ from ..contracts.adapter import Identity
 from ..contracts.canonical import encode_identity
 from ..contracts.errors import DataError, UnknownNameError
 from ..contracts.places import handed_on
-from .bulk import LOOKUP, batched, table_of
+from .bulk import rows_where, table_of
 from .engine import translated
 from .evidence import is_run
 from .names import RunName, run_name
@@ -89,7 +89,7 @@ def runs_of(connection: sa.Connection) -> list[RunRow]:
     table = table_of(Run)
     columns = [table.c[name] for name in RunRow._fields]
     rows = connection.execute(sa.select(*columns).where(is_run()).order_by(table.c.id))
-    return [RunRow(number, run_name(name), *rest) for number, name, *rest in rows]
+    return [RunRow(number, run_name(name), *values) for number, name, *values in rows]
 
 
 def get_run(store: Store, name: str) -> RunRow:
@@ -106,15 +106,16 @@ def get_run(store: Store, name: str) -> RunRow:
     if name == "latest" and studies:
         return studies[-1]
     exact = [run for run in runs if run.name == name]
-    found = exact or [run for run in runs if name and run.name.startswith(name)]
-    if len(found) > 1:
+    matches = exact or [run for run in runs if name and run.name.startswith(name)]
+    if len(matches) > 1:
         raise DataError(
-            f"{len(found)} runs begin with {name!r}, such as {found[0].name} and {found[1].name}.", code="run.ambiguous"
+            f"{len(matches)} runs begin with {name!r}, such as {matches[0].name} and {matches[1].name}.",
+            code="run.ambiguous",
         )
-    if not found:
-        known = [*(["latest"] if studies else []), *(run.name for run in runs)]
-        raise UnknownNameError("run", name, known, "List them: prejudge list runs." if runs else "")
-    return found[0]
+    if not matches:
+        names = [*(["latest"] if studies else []), *(run.name for run in runs)]
+        raise UnknownNameError("run", name, names, "List them: prejudge list runs." if runs else "")
+    return matches[0]
 
 
 def unfinished_runs(store: Store) -> list[RunRow]:
@@ -130,20 +131,15 @@ def used_answers(store: Store, run_id: int, keys: Iterable[bytes]) -> dict[bytes
     query = sa.select(table.c.key, table.c.exchange_id).where(
         table.c.run_id == run_id, table.c.exchange_id.is_not(None)
     )
-    used: dict[bytes, int] = {}
     with translated(store.url), store.engine.connect() as connection:
-        for some in batched(keys, LOOKUP):
-            used.update((bytes(key), number) for key, number in connection.execute(query.where(table.c.key.in_(some))))
-    return used
+        return {row.key: row.exchange_id for row in rows_where(connection, query, table.c.key, keys)}
 
 
-@enduring
 def read_failures(store: Store, run_id: int) -> dict[bytes, str]:
     """Return the last failure of each key that failed in a run."""
     table = table_of(Attempt)
     query = sa.select(table.c.key, table.c.message).where(table.c.run_id == run_id).order_by(table.c.id)
-    with translated(store.url), store.engine.connect() as connection:
-        return {bytes(key): message for key, message in connection.execute(query)}
+    return {row.key: row.message for row in store.rows(query)}
 
 
 @enduring
@@ -157,16 +153,13 @@ def statistics(store: Store) -> dict[str, int]:
         return counts | {Run.__name__: len(runs_of(connection))}
 
 
-@enduring
 def trial_counts(store: Store, run_id: int) -> dict[str, int]:
     """Return how many trials of each stage of a run are recorded."""
     trials = table_of(RunTrial)
     query = sa.select(trials.c.stage, sa.func.count()).where(trials.c.run_id == run_id).group_by(trials.c.stage)
-    with translated(store.url), store.engine.connect() as connection:
-        return {stage: int(count) for stage, count in connection.execute(query)}
+    return {stage: int(count) for stage, count in store.rows(query)}
 
 
-@enduring
 def renewed_answers(store: Store, run_id: int) -> dict[str, int]:
     """Return how many trials of a run have an answer that was asked for because of the one before, by its outcome."""
     trials, renewal = table_of(RunTrial), table_of(Renewal)
@@ -176,8 +169,7 @@ def renewed_answers(store: Store, run_id: int) -> dict[str, int]:
         .where(trials.c.run_id == run_id)
         .group_by(renewal.c.outcome)
     )
-    with translated(store.url), store.engine.connect() as connection:
-        return {outcome: int(count) for outcome, count in connection.execute(query.order_by(renewal.c.outcome))}
+    return {outcome: int(count) for outcome, count in store.rows(query.order_by(renewal.c.outcome))}
 
 
 def model_names(store: Store) -> dict[str, list[str]]:
@@ -191,7 +183,6 @@ def model_names(store: Store) -> dict[str, list[str]]:
     return names
 
 
-@enduring
 def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
     """Return (identity JSON, operation, status, exchanges) for each model, operation and status."""
     exchange, models = table_of(Exchange), table_of(Model)
@@ -201,5 +192,4 @@ def exchanges_by_model(store: Store) -> list[tuple[str, str, str, int]]:
         .group_by(models.c.identity, exchange.c.operation, exchange.c.status)
         .order_by(models.c.identity, exchange.c.operation, exchange.c.status)
     )
-    with translated(store.url), store.engine.connect() as connection:
-        return [(model, kind, status, count) for model, kind, status, count in connection.execute(query)]
+    return [(model, kind, status, count) for model, kind, status, count in store.rows(query)]

@@ -17,24 +17,23 @@ from .content import (
     Failed,
     Picture,
     Sent,
-    ensure_same,
     facts_of,
     new_places,
     rename,
     stream_exchanges,
     stream_trials_of,
 )
-from .damage import UNREADABLE
+from .damage import UNREADABLE, damaged
 from .engine import translated
 from .evidence import READ, failures_of, recount, seal
 from .exchange_checks import Problem, exchange_fault
-from .intake import Intake, ensure_whole
+from .intake import Intake
 from .names import run_name
 from .parts import long_texts, text_digest
 from .reachable import gather_uses
 from .reading import RunRow, runs_of
 from .run_checks import TrialCheck, record_fault
-from .snapshots import snapshot, writing
+from .snapshots import snapshot
 from .store import Store
 from .tables import Attempt, Blob, Damage, Exchange, Model, Part, Run, RunTrial, Tally
 
@@ -56,16 +55,16 @@ def repair(store: Store, sources: Sequence[Store]) -> Repaired:
     """
     checks = Checks(store)
     problems = list(checks.problems())
-    found = len(problems)
+    problems_before = len(problems)
     for source in sources:
         if problems:
-            with snapshot(source) as there, writing(store) as here:
-                _Repair(here, there).mend(problems, checks.absent)
+            with snapshot(source) as origin, store.writing() as target:
+                _Repair(target, origin).mend(problems, checks.absent)
             checks = Checks(store)
             problems = list(checks.problems())
-    with writing(store) as here:
-        _mark(here, problems)
-    return Repaired(found, tuple(problems))
+    with store.writing() as target:
+        _mark(target, problems)
+    return Repaired(problems_before, tuple(problems))
 
 
 class _Repair:
@@ -122,9 +121,9 @@ class _Repair:
             if name is None:
                 continue
             data = self.here.scalar(sa.select(table.c.data).where(table.c.sha256 == name))
-            own = hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else ""
-            if own in absent:  # the name was changed, not the bytes
-                self.here.execute(sa.update(table).where(table.c.sha256 == name).values(sha256=own))
+            sha256 = hashlib.sha256(data).hexdigest() if isinstance(data, bytes) else ""
+            if sha256 in absent:  # the name was changed, not the bytes
+                self.here.execute(sa.update(table).where(table.c.sha256 == name).values(sha256=sha256))
             elif (picture := self._picture(name)) is not None:
                 values = {"data": picture.data, "media_type": picture.media_type}
                 self.here.execute(sa.update(table).where(table.c.sha256 == name).values(values))
@@ -137,9 +136,9 @@ class _Repair:
     def _picture(self, name: str) -> Picture | None:
         table = table_of(Blob)
         query = sa.select(table.c.sha256, table.c.media_type, table.c.data).where(table.c.sha256 == name)
-        found = self.there.execute(query).first()
-        sound = found is not None and hashlib.sha256(found.data).hexdigest() == name
-        return Picture(*found) if found is not None and sound else None
+        row = self.there.execute(query).first()
+        sound = row is not None and hashlib.sha256(row.data).hexdigest() == name
+        return Picture(*row) if row is not None and sound else None
 
     def _exchanges(self, numbers: set[Any]) -> None:
         table = table_of(Exchange)
@@ -167,7 +166,7 @@ class _Repair:
         """Yield the exchanges of the source that verify."""
         try:
             for rows in stream_exchanges(self.there, where, [table_of(Exchange).c.id]):
-                yield from ((sent, digest) for _, sent, digest in rows if exchange_fault(sent, digest) is None)
+                yield from ((sent, digest) for _, sent, digest, _ in rows if exchange_fault(sent, digest) is None)
         except UNREADABLE:
             return
 
@@ -235,8 +234,9 @@ class _Repair:
         with closing(stream_exchanges(self.there, exchange.c.id.in_(used), [exchange.c.id])) as parts:
             for rows in parts:
                 for row in rows:
-                    ensure_same(row.sent, row.digest)
-                    ensure_whole(row.sent, self.intake.models)
+                    fault = exchange_fault(row.sent, row.digest)
+                    if fault is not None or row.sent.identity not in self.intake.models:
+                        raise damaged(f"exchange {row.id}", fault[1] if fault else "its model is not in the store")
                 places[[row.id for row in rows]] = self.intake.exchanges(rows)
         self.here.execute(sa.delete(trials).where(trials.c.run_id == run_id))
         for tried in stream_trials_of(self.there, theirs.id, places):
@@ -264,8 +264,8 @@ def _mark(here: sa.Connection, problems: Sequence[Problem]) -> None:
             places = [(problem.row, None)]
         elif problem.table in ("model", "blob") and problem.row is not None:
             places += [(number, None) for number in _users(here, problem)]
-        told = [text.encode(errors="backslashreplace").decode() for text in (problem.where, problem.problem)]
-        rows += [(exchange, run, *told, now) for exchange, run in places]
+        texts = [text.encode(errors="backslashreplace").decode() for text in (problem.where, problem.problem)]
+        rows += [(exchange, run, *texts, now) for exchange, run in places]
     insert_many(here, table, ("exchange_id", "run_id", "place", "problem", "found"), rows)
 
 

@@ -6,14 +6,18 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 
+from ..contracts.records import Scalar
 from .attempts import missing_answers, stream_attempts
 from .bulk import plain_rows, table_of
 from .damage import UNREADABLE
 from .evidence import READ, VERSION, earlier_answers_in, failures_of, plan_order, record_digest, trial_digest
 from .reading import RunRow
 from .tables import Exchange, Run, RunTrial
+
+_factors: msgspec.json.Decoder[dict[str, Scalar]] = msgspec.json.Decoder(dict[str, Scalar])
 
 
 class TrialFault(NamedTuple):
@@ -42,23 +46,23 @@ class TrialCheck:
     def faults(self) -> Iterator[TrialFault]:
         """Check all trials, and yield what was changed."""
         trials, exchange = table_of(RunTrial), table_of(Exchange)
-        own = [trials.c[name] for name in ("stage", "ordinal", "trial", "factors", "key", "exchange_id", "digest")]
+        columns = [trials.c[name] for name in ("stage", "ordinal", "trial", "factors", "key", "exchange_id", "digest")]
         query = (
-            sa.select(*own, exchange.c.id, exchange.c.key, exchange.c.digest)
+            sa.select(*columns, exchange.c.id, exchange.c.key, exchange.c.digest)
             .join_from(trials, exchange, trials.c.exchange_id == exchange.c.id, isouter=True)
             .where(trials.c.run_id == self._run.id)
             .order_by(*plan_order(self._connection))
         )
-        found = 0
+        fault_count = 0
         for rows in plain_rows(self._connection, query, READ):
             self.count += len(rows)
             for row in rows:
                 self._pass(row)
                 if (fault := _trial_fault(row)) is not None:
-                    found += 1
+                    fault_count += 1
                     yield TrialFault(f"trial {row[2]!r} of stage {row[0]!r}", *fault)
         for attempt_fault in self._attempt_faults():
-            found += 1
+            fault_count += 1
             yield attempt_fault
         if self._run.state == "running":
             return
@@ -66,7 +70,7 @@ class TrialCheck:
             yield TrialFault("all trials", "head", "the run has no head, although it ended")
         elif self.head != self._run.head:
             yield from self._gaps
-            if not found and not self._gaps:
+            if not fault_count and not self._gaps:
                 problem = "some were added or removed: they are not those that were recorded"
                 yield TrialFault("all trials", "head", problem)
 
@@ -97,23 +101,31 @@ def record_fault(connection: sa.Connection, run: RunRow) -> str | None:
     (rows,) = plain_rows(connection, query, READ)
     *row, record = rows[0]
     try:
-        found = record_digest(row, failures_of(connection, run.id) if run.state != "running" else ())
+        digest = record_digest(row, failures_of(connection, run.id) if run.state != "running" else ())
     except UNREADABLE as error:
         return f"its record cannot be read: {error}"
     if record is None:
         return "it has no digest: it was added, or its digest removed"
-    return None if found == record else "its manifest, study, state, times or failed calls were changed"
+    return None if digest == record else "its manifest, study, state, times or failed calls were changed"
+
+
+def _are_flat(factors: str) -> bool:
+    try:
+        _factors.decode(factors)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 def _trial_fault(row: tuple[Any, ...]) -> tuple[str, str] | None:
-    stage, ordinal, trial, factors, own_key, exchange_id, digest, found, key, answer = row
+    stage, ordinal, trial, factors, own_key, exchange_id, digest, stored_id, key, answer = row
     try:
         expected = trial_digest(stage, ordinal, trial, factors, own_key, answer, earlier_answers_in(digest))
     except UNREADABLE as error:
         return "factors", f"it cannot be read: {error}"
     if expected == digest and (exchange_id is None or key == own_key):
-        return None
-    if exchange_id is not None and found is None:
+        return None if _are_flat(factors) else ("factors", "its factors are not a flat JSON object")
+    if exchange_id is not None and stored_id is None:
         return "answer", "its exchange is not in the store"
     if exchange_id is not None and key != own_key:
         return "answer", "its exchange has another key"

@@ -13,7 +13,7 @@ from .content import ensure_sound, facts_of
 from .engine import translated
 from .evidence import failures_of, record_digest
 from .reading import RunRow, runs_of
-from .snapshots import snapshot, writing
+from .snapshots import snapshot
 from .ssh import Signer, sign, signer
 from .store import Store
 from .tables import Signature
@@ -74,7 +74,7 @@ def attach(store: Store, signatures: Sequence[Signed]) -> None:
 
     def write(_: bool) -> None:
         table = table_of(Signature)
-        with writing(store) as connection:
+        with store.writing() as connection:
             for run_id, statement in of_run.items():
                 stored = {signed.signature for signed in signatures_of(connection, run_id)}
                 new = [s for s in signatures if s.statement == statement and s.signature not in stored]

@@ -1,4 +1,4 @@
-"""Connections to one state of a store, to read it or to write."""
+"""Connections to one state of a store, to read it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,6 @@ def damaged_snapshot(store: Store) -> Iterator[sa.Connection]:
             yield connection
         finally:
             driver.text_factory = before
-
-
-@contextmanager
-def writing(store: Store) -> Iterator[sa.Connection]:
-    """Yield a connection in a writing transaction, which an exception rolls back."""
-    with translated(store.url), store.engine.execution_options(immediate=True).begin() as connection:
-        yield connection
 
 
 def _decode(data: bytes) -> str:

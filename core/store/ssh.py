@@ -47,14 +47,14 @@ def sign(text: str, key: str) -> str:
         signed.write_text(text, encoding="utf-8", newline="")
         # Standard input stays that of this process, so that the passphrase can be asked for.
         done = _run(["-Y", "sign", "-f", str(path.absolute()), "-n", NAMESPACE, str(signed)], None, SIGN_SECONDS)
-        made = signed.with_name("statement.sig")
-        if done.returncode or not made.is_file():
+        signature = signed.with_name("statement.sig")
+        if done.returncode or not signature.is_file():
             raise UsageError(
                 f"the key {key!r} cannot sign: {_problem(done)}. Give a secret key, or a public key whose secret the "
                 "SSH agent holds (ssh-add).",
                 code="sign.key",
             )
-        return made.read_text(encoding="ascii")
+        return signature.read_text(encoding="ascii")
 
 
 def signer(text: str, signature: str, signers: str, when: float) -> Signer:

@@ -24,7 +24,7 @@ from ..contracts.canonical import encode_identity, identity_digest
 from ..contracts.errors import DataError, StoreError
 from ..contracts.places import Places, handed_on
 from .blame import blame
-from .bulk import LOOKUP, batched, insert_many, marks, rows_among, run_plain, table_of
+from .bulk import LOOKUP, batched, insert_many, marks, rows_among, rows_where, run_plain, table_of
 from .damage import damaged, ensure_answer
 from .engine import lacks_file, open_engine, translated
 from .evidence import ANSWER, answer_digest, seal, tally, trial_digest, weigh, weigh_exchange
@@ -129,6 +129,12 @@ class Store:
             yield connection
             connection.commit()
 
+    @enduring
+    def rows(self, query: sa.Select[Any]) -> Sequence[Any]:
+        """Return the rows of a query."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
     def _begun(self, engine: Engine) -> sa.Connection:
         with translated(self.url):
             connection = engine.connect()
@@ -162,20 +168,20 @@ class Store:
         table = table_of(Model)
         find = sa.select(table.c.id).where(table.c.digest == digest)
         with translated(self.url), self._writer.begin() as connection:
-            found = connection.scalar(find)
-            if found is None:
+            model_id = connection.scalar(find)
+            if model_id is None:
                 row = {"digest": digest, "identity": encode_identity(identity).decode(), "created": time.time()}
-                found = _insert_one(connection, table, row)
+                model_id = _insert_one(connection, table, row)
                 tally(connection, "model", [weigh(digest, row["created"])])
-            return int(found)
+            return int(model_id)
 
     @enduring
     def find(self, keys: Iterable[bytes], since: float | None = None) -> dict[bytes, Found]:
         """Return the latest answer to each key that has one; with `since`, none that was stored before."""
         if since is not None:
-            found = self.find(keys)
-            old = self.older((answer.exchange_id for answer in found.values()), since)
-            return {key: answer for key, answer in found.items() if answer.exchange_id not in old}
+            answers = self.find(keys)
+            old = self.older((answer.exchange_id for answer in answers.values()), since)
+            return {key: answer for key, answer in answers.items() if answer.exchange_id not in old}
         with translated(self.url), self.engine.connect() as connection:
             return {key: last.answer for key, last in _look_up(connection, keys).items()}
 
@@ -185,8 +191,7 @@ class Store:
         table = table_of(Exchange)
         query = sa.select(table.c.id).where(table.c.created < than)
         with translated(self.url), self.engine.connect() as connection:
-            parts = [connection.scalars(query.where(table.c.id.in_(some))) for some in batched(exchange_ids, LOOKUP)]
-            return {number for part in parts for number in part}
+            return {row.id for row in rows_where(connection, query, table.c.id, exchange_ids)}
 
     @enduring
     def generations(self, keys: list[bytes]) -> dict[bytes, int]:
@@ -223,11 +228,11 @@ class Store:
         rows: list[tuple[int, str, str]] = []
         with translated(self.url), self.engine.connect() as connection:
             for some in batched(exchange_ids, LOOKUP):
-                found = rows_among(connection, query, some)
-                for number, *answer, digest, _ in found if not self.unproved else ():
+                answers = rows_among(connection, query, some)
+                for number, *answer, digest, _ in answers if not self.unproved else ():
                     ensure_answer(number, answer, digest)
-                requests = unpack(connection, (row[-1] for row in found))
-                rows.extend((row[0], request, row[place]) for row, request in zip(found, requests, strict=True))
+                requests = unpack(connection, (row[-1] for row in answers))
+                rows.extend((row[0], request, row[place]) for row, request in zip(answers, requests, strict=True))
         return rows
 
     def add_exchanges(self, rows: Sequence[NewExchange], *, anew: Mapping[bytes, str] = NONE) -> dict[bytes, Found]:
@@ -242,25 +247,25 @@ class Store:
 
         def write(again: bool) -> tuple[dict[bytes, Found], Mapping[str, int]]:
             with translated(self.url), self._writer.begin() as connection:
-                own = _stored_at(connection, anew, now) if again else ()
-                still = {key: why for key, why in anew.items() if key not in own}
+                stored_before = _stored_at(connection, anew, now) if again else ()
+                still = {key: why for key, why in anew.items() if key not in stored_before}
                 return self.write_exchanges(connection, rows, still, now)
 
-        found, met = self.patience.endure(write)
+        answers, met = self.patience.endure(write)
         self.remember(met)
-        return found
+        return answers
 
     def write_exchanges(
         self, connection: sa.Connection, rows: Sequence[NewExchange], anew: Mapping[bytes, str], now: float
     ) -> tuple[dict[bytes, Found], Mapping[str, int]]:
         """Write answers in a transaction of the caller's; return the answer of each key, and texts to `remember`."""
-        known = _look_up(connection, (row.key for row in rows))
-        new = [row for row in rows if row.key in anew or row.key not in known]
+        latest = _look_up(connection, (row.key for row in rows))
+        new = [row for row in rows if row.key in anew or row.key not in latest]
         requests, met = self._parts.pack(connection, [row.request.decode() for row in new])
         fresh, weights, digests = [], [], list[bytes]()
         for row, request in zip(new, requests, strict=True):
             key, model_id, operation, _, encoded, status, read, written, latency = row
-            response, last = encoded.decode(), known.get(key)
+            response, last = encoded.decode(), latest.get(key)
             generation = 0 if last is None else last.generation + 1
             # Never before the answer that it replaces, whatever the clocks say: times show which one is the latest.
             created = now if last is None else max(now, last.created)
@@ -276,9 +281,10 @@ class Store:
         renewed = [(numbers[row.key], anew[row.key]) for row in new if anew.get(row.key)]
         insert_many(connection, table_of(Renewal), ("exchange_id", "outcome"), renewed)
         tally(connection, "renewal", (weigh(*row) for row in renewed))
-        found = {key: last.answer for key, last in known.items()}
-        added = ((row, Found(numbers[row.key], row.status, True, made)) for row, made in zip(new, digests, strict=True))
-        return found | {row.key: answer for row, answer in added}, met
+        answers = {key: last.answer for key, last in latest.items()}
+        for row, digest in zip(new, digests, strict=True):
+            answers[row.key] = Found(numbers[row.key], row.status, True, digest)
+        return answers, met
 
     def remember(self, met: Mapping[str, int]) -> None:
         """Keep the shared texts of `write_exchanges` in memory, once they are committed."""
@@ -289,11 +295,11 @@ class Store:
         now, places = time.time(), self._places.get(run_id, Places(()))
         rows = [(*f._replace(message=_storable(places.text(f.message))), run_id, now) for f in failures]
         table = table_of(Attempt)
-        own = sa.select(table.c.id).where(table.c.run_id == run_id, table.c.created == now)
+        of_this_call = sa.select(table.c.id).where(table.c.run_id == run_id, table.c.created == now)
 
         def write(again: bool) -> None:
             with translated(self.url), self._writer.begin() as connection:
-                if not (again and connection.scalar(own.limit(1))):
+                if not (again and connection.scalar(of_this_call.limit(1))):
                     insert_many(connection, table, (*Failure._fields, "run_id", "created"), rows)
 
         if rows:
@@ -317,7 +323,7 @@ class Store:
                 if not (
                     (again or repeated) and connection.scalar(sa.select(table.c.ordinal).filter_by(**place)) is not None
                 ):
-                    insert_many(connection, table, columns, _recorded(rows))
+                    insert_many(connection, table, columns, list(_recorded(rows)))
 
         self.patience.endure(write)
 
@@ -332,7 +338,6 @@ class Store:
                 tally(connection, "blob", [weigh(sha256, media_type, row["created"])])
         return sha256
 
-    @enduring
     def blob(self, sha256: str) -> bytes:
         """Return the bytes with a sha256.
 
@@ -340,11 +345,9 @@ class Store:
             DataError: the store does not have them, or has others under that name.
         """
         table = table_of(Blob)
-        with translated(self.url), self.engine.connect() as connection:
-            data = connection.scalar(sa.select(table.c.data).where(table.c.sha256 == sha256))
-        if data is None:
+        if not (rows := self.rows(sa.select(table.c.data).where(table.c.sha256 == sha256))):
             raise DataError(f"the store has no image {sha256}.", code="store.no-image")
-        if hashlib.sha256(image := bytes(data)).hexdigest() != sha256 and not self.unproved:
+        if hashlib.sha256(image := bytes(rows[0].data)).hexdigest() != sha256 and not self.unproved:
             raise damaged(f"image {sha256[:12]}", "its bytes do not match its name (sha256)")
         return image
 
@@ -357,8 +360,8 @@ class Store:
         """
         self.watch_holders(lambda run: run_name(run) == name)
         with translated(self.url), self.engine.connect() as connection:
-            if (found := _run_named(connection, name)) is not None:
-                ensure_free(connection, found.id)
+            if (run_row := _run_named(connection, name)) is not None:
+                ensure_free(connection, run_row.id)
 
     @enduring
     def watch_holders(self, wanted: Callable[[str], bool] = lambda _: True) -> None:
@@ -379,10 +382,10 @@ class Store:
 
         def write(again: bool) -> int:
             with translated(self.url), self._writer.begin() as connection:
-                found = _run_named(connection, name)
-                if again and found is not None and self.holds.has(connection, found.id):
-                    return int(found.id)
-                return self._begin_run(connection, name, values, found, earlier)
+                run_row = _run_named(connection, name)
+                if again and run_row is not None and self.holds.has(connection, run_row.id):
+                    return int(run_row.id)
+                return self._begin_run(connection, name, values, run_row, earlier)
 
         run_id = self.patience.endure(write)
         self._places[run_id] = Places.of(json.loads(manifest))
@@ -471,39 +474,36 @@ def _stored_at(connection: sa.Connection, keys: Iterable[bytes], when: float) ->
     """Return the keys that were answered at one time."""
     table = table_of(Exchange)
     query = sa.select(table.c.key).where(table.c.created == when)
-    parts = [connection.scalars(query.where(table.c.key.in_(some))) for some in batched(keys, LOOKUP)]
-    return {bytes(key) for part in parts for key in part}
+    return {row.key for row in rows_where(connection, query, table.c.key, keys)}
 
 
 def _added_after(connection: sa.Connection, number: int) -> dict[bytes, int]:
     """Return the ids of exchanges above one, by key; within a transaction that writes, those that it has added."""
     query = f"SELECT key, id FROM exchange WHERE id > {marks(connection, 1)}"
-    return {bytes(key): found for key, found in run_plain(connection, query, (number,))}
+    return {bytes(key): exchange_id for key, exchange_id in run_plain(connection, query, (number,))}
 
 
 def manifest_columns(manifest: bytes) -> dict[str, Any]:
     """Return a manifest without the paths of this machine, and, if it has any, the manifest as it is."""
-    own = manifest.decode()
-    named = handed_on(own)
-    return {"manifest": named, "local": None if named == own else own}
+    text = manifest.decode()
+    named = handed_on(text)
+    return {"manifest": named, "local": None if named == text else text}
 
 
 def _run_named(connection: sa.Connection, name: str) -> sa.Row[Any, Any, Any] | None:
     """Return (id, name, manifest) of a run. One of somebody else's is known by the `run_name` made of its name."""
     table = table_of(Run)
-    known = connection.execute(sa.select(table.c.id, table.c.name).order_by(table.c.id)).all()
-    found = next((row.id for row in known if run_name(row.name) == name), None)
-    query = sa.select(table.c.id, table.c.name, table.c.manifest).where(table.c.id == found)
-    return None if found is None else connection.execute(query).one()
+    rows = connection.execute(sa.select(table.c.id, table.c.name).order_by(table.c.id)).all()
+    run_id = next((row.id for row in rows if run_name(row.name) == name), None)
+    query = sa.select(table.c.id, table.c.name, table.c.manifest).where(table.c.id == run_id)
+    return None if run_id is None else connection.execute(query).one()
 
 
-def _recorded(rows: Iterable[NewTrial]) -> list[tuple[Any, ...]]:
-    recorded = []
+def _recorded(rows: Iterable[NewTrial]) -> Iterator[tuple[Any, ...]]:
     for run_id, stage, ordinal, trial, factors, key, answer, earlier in rows:
-        number, found = (None, None) if answer is None else (answer.exchange_id, answer.digest)
-        digest = trial_digest(stage, ordinal, trial, factors, key, found, earlier)
-        recorded.append((run_id, stage, ordinal, trial, factors, key, number, digest))
-    return recorded
+        number, digest_of_answer = (None, None) if answer is None else (answer.exchange_id, answer.digest)
+        digest = trial_digest(stage, ordinal, trial, factors, key, digest_of_answer, earlier)
+        yield run_id, stage, ordinal, trial, factors, key, number, digest
 
 
 def _storable(text: str) -> str:

@@ -78,10 +78,10 @@ def stream_rows(
     """
     last: int | None = -1
     while last is not None:
-        kept, digests, last = _part_after(store, (run_id, stage, last), check, keep)
+        results, digests, last = _part_after(store, (run_id, stage, last), check, keep)
         check.receive(stage, digests)
-        if kept:
-            yield kept
+        if results:
+            yield results
     check.end(stage)
 
 
@@ -131,16 +131,16 @@ def _part_after(
         .order_by(trials.c.ordinal)
         .limit(STREAMED)
     )
-    kept: list[R] = []
+    results: list[R] = []
     digests, count = bytearray(), 0
     with translated(store.url), store.engine.connect() as connection:
         # A fault leaves no cursor behind: on PostgreSQL that would be closed in a later transaction.
         with closing(plain_rows(connection, query, CHECKED, few=True)) as parts:
             for rows in parts:
                 digests += check.check(connection, stage, rows)
-                kept.append(keep(rows))
+                results.append(keep(rows))
                 count, last = count + len(rows), rows[-1][0]
-    return kept, bytes(digests), last if count == STREAMED else None
+    return results, bytes(digests), last if count == STREAMED else None
 
 
 def _with_prompts(store: Store, part: pl.DataFrame) -> pl.DataFrame:
@@ -154,8 +154,8 @@ def _with_prompts(store: Store, part: pl.DataFrame) -> pl.DataFrame:
     digests, questions = _texts_of(store, first["question"])
     keys = [request_key(digests[number], text.encode()) for number, text in zip(first["model"], questions, strict=True)]
     shared = first.with_columns(prompt=pl.Series(keys, dtype=pl.Binary))
-    found = asked.join(shared, on=["model", "question"], how="left", maintain_order="left")["prompt"]
-    return part.drop("model", "request").with_columns(prompt=found.fill_null(part["key"]))
+    prompt = asked.join(shared, on=["model", "question"], how="left", maintain_order="left")["prompt"]
+    return part.drop("model", "request").with_columns(prompt=prompt.fill_null(part["key"]))
 
 
 @enduring
@@ -216,5 +216,5 @@ def _statuses(
 def question_texts(requests: pl.Expr) -> pl.Expr:
     """Return the canonical requests without the numbers of their samples and attempts: `question_of`, undecoded."""
     # Quotes inside a JSON string are escaped, so the patterns match members only.
-    rest = requests.str.replace_all(f",{_NUMBER}", "").str.replace_all(rf"\{{{_NUMBER},?", "{")
-    return rest.str.replace_all(',"sampling":{}', "", literal=True)
+    numberless = requests.str.replace_all(f",{_NUMBER}", "").str.replace_all(rf"\{{{_NUMBER},?", "{")
+    return numberless.str.replace_all(',"sampling":{}', "", literal=True)

@@ -22,7 +22,8 @@ from ..contracts.inputs import ensure_file
 from ..contracts.installing import upgrade_line
 from .blame import UNEXPECTED, fits
 from .bulk import table_of
-from .bundle import CELL_BYTES, EXPANSION, KINDS, SMALL, ensure_sizes, new_store
+from .bundle import CELL_BYTES, EXPANSION, KINDS, SMALL, ensure_sizes
+from .checks import Checks
 from .content import run_digest
 from .crew import Crew, crew
 from .damage import DamageError
@@ -102,7 +103,7 @@ class Bundle:
             except ValueError as error:
                 raise self.fault(f"it has {error}", "bundle.content") from None
             ensure_sizes(connection)
-            check(readers)
+            check(readers, Checks(self.store))
             used = gather_uses(connection, "used_by_run", table_of(RunTrial).c.run_id == runs[0].id)
             counts = [connection.scalar(sa.select(sa.func.count()).select_from(t)) for t in (table_of(Exchange), used)]
             if counts[0] != counts[1]:
@@ -208,11 +209,11 @@ def import_bundle(store: Store, bundle: Bundle, name: str | None = None, process
         digest, wanted = run_digest(source, run), name or run.name
         ensure_name(wanted)
 
-        def free(here: sa.Connection, _: RunRow, digest: str) -> str | None:
-            return None if _is_there(here, wanted, digest) else wanted
+        def free(connection: sa.Connection, _: RunRow, digest: str) -> str | None:
+            return None if _is_there(connection, wanted, digest) else wanted
 
-        with snapshot(store) as here:
-            present = free(here, run, digest) is None
+        with snapshot(store) as connection:
+            present = free(connection, run, digest) is None
         if present:
             attach(store, signatures_of(source))
             return Imported(wanted, False, 0, 0)
@@ -239,7 +240,6 @@ def _schema() -> set[tuple[Any, ...]]:
     """Return the schema of a new store of this version."""
     with TemporaryDirectory(prefix="prejudge-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "new.db"
-        with new_store(file):
-            pass
+        Store(file).close()
         with closing(sqlite3.connect(file)) as connection:
             return _schema_of(connection)

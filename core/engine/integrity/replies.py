@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 
 import msgspec
@@ -40,14 +40,6 @@ _ADDS = re.compile(rf"{_DATED}|\d+|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d.*|[kmsl]
 """Parts that a reply may leave out of the name that was asked, and those that it may add."""
 
 
-class _Seen(msgspec.Struct):
-    """A `Sighting` that grows with each answer."""
-
-    count: int
-    first: float
-    last: float
-
-
 class Inspector:
     """Looks at the answers of one endpoint in one stage. Nothing of an answer is kept but counts."""
 
@@ -56,8 +48,8 @@ class Inspector:
         self._expected, self._model = expected, model
         self._checked = 0
         self._findings: dict[str, Finding] = {}
-        self._models: dict[str, _Seen] = {}
-        self._fingerprints: dict[str, _Seen] = {}
+        self._models: dict[str, Sighting] = {}
+        self._fingerprints: dict[str, Sighting] = {}
         self._longest: dict[int, bytes] = {}
         self._most_tokens = 0
         self._text: str | None = None
@@ -66,7 +58,7 @@ class Inspector:
         self._varied = False
         self._sizes: dict[int, tuple[int, bytes]] = {}
         """Tokens and key by characters; 0 tokens where they differ."""
-        self._providers: dict[str, _Seen] = {}
+        self._providers: dict[str, Sighting] = {}
         self._numbers = Numbers()
 
     def wants_canary(self, request: AnyRequest) -> bool:
@@ -75,17 +67,15 @@ class Inspector:
 
     def hear(self, remark: Remark) -> None:
         """Receive what the endpoint says of itself beside an answer."""
-        now = time.time()
+        sighting = Sighting(1, now := time.time(), now)
         names = (
             (remark.model, self._models),
             (remark.fingerprint, self._fingerprints),
             (remark.provider, self._providers),
         )
         for name, seen in names:
-            if (sighting := seen.get(name)) is not None:
-                sighting.count, sighting.last = sighting.count + 1, now
-            elif name:
-                seen[name] = _Seen(1, now, now)
+            if name:
+                seen[name] = seen[name].plus(sighting) if name in seen else sighting
 
     def look(self, key: bytes, request: AnyRequest, answer: AnyResponse) -> None:
         """Look at an answer."""
@@ -116,9 +106,9 @@ class Inspector:
             canary=canary,
             repeated=repeated,
             findings=tuple(findings),
-            models=_sightings(self._models),
-            fingerprints=_sightings(self._fingerprints),
-            providers=_sightings(self._providers),
+            models=dict(self._models),
+            fingerprints=dict(self._fingerprints),
+            providers=dict(self._providers),
         )
 
     def _look_at_reasoning(self, key: bytes, received: Generation) -> None:
@@ -213,10 +203,6 @@ class Inspector:
             return None
         detail = f"the longest, of {cut[-1]} to {cut[0]} characters, are {tokens} tokens each"
         return Finding(name="truncated", count=len(cut), key=self._sizes[cut[0]][1].hex(), detail=detail)
-
-
-def _sightings(seen: Mapping[str, _Seen]) -> dict[str, Sighting]:
-    return {name: Sighting(sighting.count, sighting.first, sighting.last) for name, sighting in seen.items()}
 
 
 def is_name_of(reply: str, asked: str) -> bool:

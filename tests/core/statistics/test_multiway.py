@@ -16,6 +16,12 @@ def mean(totals):
         return (totals[..., 0, 1] / totals[..., 0, 0])[..., None]
 
 
+def difference(totals):
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = totals[..., 1] / totals[..., 0]
+    return means[..., :1] - means[..., 1:]
+
+
 def cells_of(codes, values):
     """Return cells of one unit and one side, an answer each."""
     return Cells(codes, np.stack([np.ones(len(values)), values], axis=-1)[:, None, None])
@@ -25,29 +31,43 @@ def crossed(*counts):
     return np.stack([own.ravel() for own in np.meshgrid(*(np.arange(n) for n in counts), indexing="ij")], axis=-1)
 
 
-def inclusion_and_exclusion(codes, values):
-    """Return the variance of the mean by inclusion and exclusion, and what each facet adds, with Python's sets."""
-    whole, total, alone = values.mean(), 0.0, []
+def inclusion_and_exclusion(codes, values, sides=None):
+    """Return the variance of a mean, or of a difference of sides, and what each facet adds, with Python's sets."""
+    sides = [0] * len(values) if sides is None else sides
+    rows = list(zip(codes.tolist(), values, sides, strict=True))
+
+    def estimate(rows):
+        means = [np.mean([value for _, value, side in rows if side == number]) for number in sorted(set(sides))]
+        return means[0] - means[1] if len(means) == 2 else means[0]
+
+    whole, total, alone = estimate(rows), 0.0, []
     facets = range(codes.shape[1])
     for size in range(1, codes.shape[1] + 1):
         for chosen in combinations(facets, size):
-            names = [tuple(row[facet] for facet in chosen) for row in codes.tolist()]
-            gaps = []
-            for name in sorted(set(names)):
-                kept = [value for value, own in zip(values, names, strict=True) if own != name]
-                gaps.append(np.mean(kept) - whole)
-            found = float(np.square(gaps).sum())
+            gaps = {}
+            for name in {tuple(levels[facet] for facet in chosen) for levels, _, _ in rows}:
+                kept = [row for row in rows if tuple(row[0][facet] for facet in chosen) != name]
+                on = {side for levels, _, side in rows if tuple(levels[facet] for facet in chosen) == name}
+                gaps.setdefault(tuple(sorted(on)), []).append((estimate(kept) - whole) ** 2)
             if size == 1:
-                found *= (len(gaps) - 1) / len(gaps)
-                alone.append((found, len(gaps) - 1))
-            total += (-1) ** (size + 1) * found
+                shrunk = {on: sum(own) * (len(own) - 1) / len(own) for on, own in gaps.items()}
+                alone.append((sum(shrunk.values()), min(len(own) for own in gaps.values()) - 1))
+                total += alone[-1][0]
+            else:
+                total += (-1) ** (size + 1) * sum(map(sum, gaps.values()))
     return total, alone
 
 
-def share_by_loops(codes, facet):
+def share_by_loops(codes, facet, sides=None):
     """Return the share of a facet's variance that is counted: a quadratic form, so by one level's effect at a time."""
-    levels = [(codes[:, facet] == level).astype(float) for level in np.unique(codes[:, facet])]
-    return sum(inclusion_and_exclusion(codes, own)[0] for own in levels) / sum(own.mean() ** 2 for own in levels)
+    sides = np.zeros(len(codes)) if sides is None else sides
+    counted, size = 0.0, 0.0
+    for side in np.unique(sides):
+        for level in np.unique(codes[sides == side, facet]):
+            own = ((codes[:, facet] == level) & (sides == side)).astype(float)
+            counted += inclusion_and_exclusion(codes, own, sides)[0]
+            size += own[sides == side].mean() ** 2
+    return counted / size
 
 
 def by_loops(codes, values):
@@ -74,10 +94,49 @@ def test_variance_by_three_facets_is_what_values_vary_by(counts):
 
 
 def test_share_of_levels_that_cross_is_the_product_over_the_other_facets():
-    lost = shares_lost(crossed(60, 50, 40))
+    lost = shares_lost(crossed(60, 50, 40), np.ones((60 * 50 * 40, 1, 1), bool))[:, 0]
     expected = [(1 - 1 / 50) * (1 - 1 / 40), (1 - 1 / 60) * (1 - 1 / 40), (1 - 1 / 60) * (1 - 1 / 50)]
     assert 1 - lost == pytest.approx(expected, abs=1e-3)
-    assert (shares_lost(crossed(60, 50)) == 0).all()
+    assert (shares_lost(crossed(60, 50), np.ones((60 * 50, 1, 1), bool)) == 0).all()
+
+
+def two_sides(words=4, phrases=4, openings=3):
+    """Return the cells of words with a side each, in phrases and openings that both sides have, a few left out."""
+    codes = crossed(2 * words, phrases, openings)
+    codes = codes[np.sort(np.random.default_rng(8).permutation(len(codes))[5:])]
+    return codes, (codes[:, 0] >= words).astype(int)
+
+
+def test_shares_are_of_the_cells_of_each_side_and_unit():
+    codes, sides = two_sides()
+    present = np.zeros((len(codes), 2, 2), bool)
+    present[np.arange(len(codes)), 0, sides] = True
+    some = codes[:, 2] < 2
+    present[np.flatnonzero(some), 1, sides[some]] = True
+    lost = shares_lost(codes, present)
+    for unit, rows in enumerate((np.ones(len(codes), bool), some)):
+        expected = [max(0.0, 1 - share_by_loops(codes[rows], facet, sides[rows])) for facet in range(3)]
+        assert lost[:, unit] == pytest.approx(expected, abs=1e-10)
+    # Of 4 words a side, not of 8: the cells of both sides together would say less.
+    together = shares_lost(codes, np.ones((len(codes), 1, 1), bool))
+    assert (lost[1:, 0] > 1.2 * together[1:, 0]).all()
+
+
+def test_variance_of_sides_with_words_of_their_own_is_what_differences_vary_by():
+    """Effects of each facet on each side: were a loss counted over both sides together, a tenth would be missing."""
+    codes, found = crossed(14, 6, 6), []
+    sides = (codes[:, 0] >= 7).astype(int)
+    counts = (7, 6, 6)
+    truth = 2 * (sum(0.25 / n for n in counts) + 1 / np.prod(counts))
+    rng = np.random.default_rng(3)
+    for _ in range(500):
+        effects = [rng.normal(0, 0.5, (2, codes[:, way].max() + 1)) for way in range(3)]
+        values = sum(effect[sides, codes[:, way]] for way, effect in enumerate(effects)) + rng.normal(size=len(codes))
+        sums = np.zeros((len(codes), 1, 2, 2))
+        sums[np.arange(len(codes)), 0, sides] = np.stack([np.ones(len(codes)), values], axis=-1)
+        found.append(multiway_jackknife(Cells(codes, sums), difference)[0][0, 0])
+    assert np.mean(found) == pytest.approx(truth, abs=4 * np.std(found) / np.sqrt(len(found)))
+    assert np.std(found) / np.sqrt(len(found)) < 0.02 * truth
 
 
 @pytest.mark.parametrize("counts", [(6, 5), (5, 4, 3), (4, 3, 3, 2)])

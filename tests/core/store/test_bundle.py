@@ -190,13 +190,13 @@ def test_other_schema_is_refused(bundle, elsewhere, statement):
     ("change", "code"),
     [
         ("exchange SET request = replace(request, 'q 5', 'q 50')", "bundle.digest"),
-        ("exchange SET status = replace(status, 'refused', 'ok')", "bundle.exchange"),
-        ("exchange SET response = replace(response, 'generation', 'x')", "bundle.exchange"),
-        ("exchange SET latency = 9e999", "bundle.exchange"),
+        ("exchange SET status = replace(status, 'refused', 'ok')", "bundle.digest"),
+        ("exchange SET response = replace(response, 'generation', 'x')", "bundle.digest"),
+        ("exchange SET latency = 9e999", "bundle.digest"),
         ("exchange SET latency = 'slow'", "bundle.content"),
         ("exchange SET model_id = 7", "bundle.digest"),
         ("run_trial SET exchange_id = exchange_id + 1 WHERE ordinal = 5", "bundle.digest"),
-        ("run_trial SET factors = '[]'", "bundle.content"),
+        ("run_trial SET factors = '[]'", "bundle.digest"),
         ("run_trial SET factors = x'00'", "bundle.content"),
         ("model SET identity = replace(identity, 'fake', 'fine')", "bundle.identity"),
         ("run SET name = '../../r'", "bundle.run-name"),
@@ -253,7 +253,7 @@ def test_image_that_is_not_its_name_is_refused(store, run_study, elsewhere, tmp_
     path = edit(export(store, name, tmp_path / "p.db.gz"), "UPDATE blob SET data = sha256", digests=False)
     refused(elsewhere, path, "bundle.content")
     path = edit(export(store, name, path), "UPDATE blob SET data = CAST('x' AS BLOB)", digests=False)
-    refused(elsewhere, path, "bundle.image", sha256)
+    refused(elsewhere, path, "bundle.digest", sha256[:12])
 
 
 def test_damage_anywhere_is_refused_or_harmless(bundle, elsewhere, tmp_path):

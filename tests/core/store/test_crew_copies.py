@@ -103,7 +103,7 @@ def test_copies_by_three_processes_are_those_of_one(filled, given, tmp_path):
     one = copied(filled, tmp_path / "1", 1)
     assert not given and one[-1] == [] and one[4].new and not one[5].new and one[-4].same == 2
     assert copied(filled, tmp_path / "3", THREE) == one
-    assert {task.work.__module__.rpartition(".")[2] for task in given} == {"merge"}
+    assert {task.work.__module__.rpartition(".")[2] for task in given} == {"exchange_checks"}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -208,11 +208,11 @@ def test_silent_worker_of_another_machine_is_given_up(place, monkeypatch):
         elsewhere.join([key])
         on(monkeypatch, "a 2")
         here.join()
-        assert here.is_awaited() and here.newest_other() > 0
+        assert here.is_awaited() and here.others()[0] > 0
         assert here.take([key], ()).mine == frozenset()
-        assert here.newest_other() > 0, "its clock tells nothing"
+        assert here.others()[0] > 0, "its clock tells nothing"
         monkeypatch.setattr("prejudge.core.store.processes.LEASE_SECONDS", -1.0)
-        assert not here.is_awaited() and here.newest_other() == 0
+        assert not here.is_awaited() and here.others()[0] == 0
         here.beat(0, (), ())
         assert here.take([key], ()).mine == {key}
         assert rows(store, "worker") == 1
@@ -286,7 +286,7 @@ def test_run_that_could_not_say_goodbye_holds_up_no_other_of_its_process(place):
         gone._living.discard(gone)
         other.join()
         assert other.is_awaited(), "one lives and has not seen it"
-        one.beat(one.newest_other(), (), ())
+        one.beat(one.others()[0], (), ())
         assert not other.is_awaited() and rows(store, "worker") == 2 and rows(store, "claim") == 0
 
 
