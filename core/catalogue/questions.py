@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ..contracts.estimates import Estimate
 from ..contracts.records import Scalar
 
 N = TypeVar("N")
@@ -76,12 +77,16 @@ def questions_of(
     return asked or ([Question(asks=summary, measure=judged)] if judged else [])
 
 
-def unasked_measures(questions: Sequence[Question], options: Mapping[str, object]) -> frozenset[str]:
-    """Return the measures that answer a question of the study with other options only: no headline of this run.
+def judged_of(
+    questions: Sequence[Question], options: Mapping[str, object], estimates: Mapping[str, Sequence[Estimate]]
+) -> dict[str, list[Estimate]]:
+    """Return estimates without the measures that answer a question with other options only: no headline of this run.
 
     Args:
         questions: those of the study, whatever its options.
         options: every option of the probe, and `METRIC.option`.
+        estimates: by metric.
     """
     asked = {question.measure for question in questions if question.applies(options)}
-    return frozenset(question.measure for question in questions if asked) - asked
+    unasked = {question.measure for question in questions if asked} - asked
+    return {name: [e for e in numbers if e.metric not in unasked] for name, numbers in estimates.items()}

@@ -30,11 +30,11 @@ def without_other_texts(text: str, nouns: Sequence[str], asked: Sequence[str]) -
     quotation = re.compile(rf"\b(?:{'|'.join(nouns)})\b[\s:,]*(?:(?:is|was|says|that|states)\s+)*\"([^\"\n]+)", re.I)
     if not asked or not quotation.search(plain):
         return text
-    known = [_words(one) for one in asked]
+    questions = [_words(question) for question in asked]
     return "".join(
         sentence
         for sentence in _SENTENCE.findall(plain)
-        if all(_is_part(_words(quoted), known) for quoted in quotation.findall(sentence))
+        if all(_is_part(_words(quoted), questions) for quoted in quotation.findall(sentence))
     )
 
 
@@ -42,13 +42,13 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(normalize(text).lower())
 
 
-def _is_part(quoted: Sequence[str], known: Sequence[Sequence[str]]) -> bool:
+def _is_part(quoted: Sequence[str], questions: Sequence[Sequence[str]]) -> bool:
     """Return whether words stand in a text; the last one may be cut."""
     if not quoted:
         return True
-    *whole, last = quoted
+    *first, last = quoted
     return any(
-        list(words[start : start + len(whole)]) == whole and words[start + len(whole)].startswith(last)
-        for words in known
-        for start in range(len(words) - len(whole))
+        list(words[start : start + len(first)]) == first and words[start + len(first)].startswith(last)
+        for words in questions
+        for start in range(len(words) - len(first))
     )

@@ -14,7 +14,7 @@ from ..catalogue.certificates import calibrated, flat
 from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
-from ..catalogue.questions import unasked_measures
+from ..catalogue.questions import judged_of
 from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
@@ -45,6 +45,7 @@ from .fitness import Looked, fitness_of, look_into
 from .fixed import with_fixed
 from .language import answers_in_english
 from .reasoning import Reasoned
+from .unproved import unproved, unproved_words
 from .whole_study import WholeStudy, whole_study
 
 NAMED = ("key", "trial")
@@ -52,8 +53,6 @@ NAMED = ("key", "trial")
 LOG = logging.getLogger(__name__)
 BYTES = 400
 """Of a row of observations and of what a measure makes of it, as measured."""
-UNPROVED = "UNPROVED"
-"""The mark of numbers of a run that is not as it was stored."""
 ALPHA = 0.05
 """Level of the tests of a metric that has no such option."""
 
@@ -109,19 +108,18 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         """Return the study from which its instrument is made."""
         return self.local or self.manifest.study
 
-    @cached_property
+    @property
     def judged(self) -> dict[str, list[Estimate]]:
         """Return the estimates without measures that answer the study's questions only where it is asked otherwise."""
-        return _judged(self.manifest.study, self.options, self.estimates)
+        return judged_of(self.manifest.study.questions, flat(self.options), self.estimates)
 
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """Draw the figures of every metric, at their first use: a verdict needs none."""
-        charts = [chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.judged[name])]
-        return tuple(
-            msgspec.structs.replace(chart, title=unproved_words(chart.title)) if self.unproved else chart
-            for chart in charts
-        )
+        charts = tuple(chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.judged[name]))
+        if not self.unproved:
+            return charts
+        return tuple(msgspec.structs.replace(chart, title=unproved_words(chart.title)) for chart in charts)
 
     @cached_property
     def examples(self) -> tuple[Example, ...]:
@@ -371,7 +369,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     # A certificate is of asking a model; of published scores nobody was asked here.
     known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
     named = msgspec.structs.replace(named, calibration=known)
-    judged = _judged(study, instrument.every_option, estimates)
+    judged = judged_of(study.questions, flat(instrument.every_option), estimates)
     measured = msgspec.structs.replace(
         scores,
         manifest=named,
@@ -388,29 +386,11 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     return msgspec.structs.replace(measured, find_whole=partial(whole_study, catalogue, measured))
 
 
-def _judged(study: Study, options: EveryOption, estimates: Mapping[str, list[Estimate]]) -> dict[str, list[Estimate]]:
-    unasked = unasked_measures(study.questions, flat(options))
-    return {name: [e for e in numbers if e.metric not in unasked] for name, numbers in estimates.items()}
-
-
 def _conclusions(
     scores: Scores, instrument: Instrument, estimates: Mapping[str, list[Estimate]], places: Places
 ) -> dict[str, str]:
     texts = {name: places.text(m.conclude(estimates[name])) for name, (m, _) in instrument.metrics.items()}
     return {name: unproved_words(text) for name, text in texts.items()} if scores.unproved else texts
-
-
-def unproved(estimate: Estimate) -> Estimate:
-    """Return an estimate of a run that is not as it was stored, marked wherever it is shown."""
-    if Caveat.UNPROVED in estimate.caveats:
-        return estimate
-    label = unproved_words(estimate.label or estimate.metric)
-    return estimate.replace(label=label, caveats=(*estimate.caveats, Caveat.UNPROVED))
-
-
-def unproved_words(text: str) -> str:
-    """Return a text about numbers of a run that is not as it was stored, with the mark."""
-    return f"{UNPROVED}: {text}" if text and not text.startswith(UNPROVED) else text
 
 
 def _by_unrecorded(estimate: Estimate, manifest: Manifest) -> bool:

@@ -50,12 +50,12 @@ def _bar(label: str, gender: str, estimates: Sequence[Estimate]) -> Bar:
 def inferences(runs: Runs, effects: Sequence[str]) -> list[Chart]:
     """Draw %C and %E of all models by category and skin tone, a chart per gender; then the effects."""
     metrics = bars_of(e for found in runs.values() for e in found if e.metric in effects)
-    told = {label: [e for e in found if e.metric in metrics and "skin" in e.group] for label, found in runs.items()}
-    genders = dict.fromkeys(str(e.group["gender"]) for found in told.values() for e in found)
+    shares = {label: [e for e in found if e.metric in metrics and "skin" in e.group] for label, found in runs.items()}
+    genders = dict.fromkeys(str(e.group["gender"]) for found in shares.values() for e in found)
     main = {
         label: [e for e in found if e.metric in effects and "direction" not in e.group] for label, found in runs.items()
     }
-    return [*(_inferences(told, metrics, gender) for gender in genders), *draw_levels(main)]
+    return [*(_inferences(shares, metrics, gender) for gender in genders), *draw_levels(main)]
 
 
 def _inferences(runs: Runs, metrics: Sequence[str], gender: str) -> Chart:
