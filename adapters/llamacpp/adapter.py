@@ -128,8 +128,10 @@ class LlamaCpp(ThreadedAdapter):
 
     @classmethod
     def abilities(cls, options: Any) -> Abilities:
-        """Return what the model can do; it reads text only."""
+        """Return what the model can do; it reads text only. Whether it has a chat template is read from its file."""
         able = super().abilities(options).without({IMAGES: "llamacpp reads text only."})
+        joined = options.chat_format == PLAIN or (options.chat_format is None and template_of(options.model) == "")
+        able = able.without({CHAT: NO_TEMPLATE}) if joined else able
         return msgspec.structs.replace(able, fields=frozenset({"top_k", "min_p", "json_schema", "choices"}))
 
     def describe(self) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ import mmap
 import re
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,15 @@ def template_of(model: str) -> str | None:
     """Return the chat template in a GGUF file, or an empty text; None if the file cannot be read."""
     path = Path(model).expanduser()
     try:
-        return str(_read(path)[0].get("tokenizer.chat_template") or "") if path.is_file() else None
+        return _template_in(path, path.stat().st_mtime_ns) if path.is_file() else None
     except ModelLoadError:
         return None
+
+
+@lru_cache(maxsize=16)
+def _template_in(path: Path, _changed: int) -> str:
+    """Return the template in a file, read again where the file has changed: a header may name 260,000 tokens."""
+    return str(_read(path)[0].get("tokenizer.chat_template") or "")
 
 
 def first_files(names: Iterable[str]) -> list[str]:

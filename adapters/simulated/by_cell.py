@@ -28,7 +28,7 @@ from ...core.design.locating import bare
 from ...core.design.planting import keyed_draws
 from .choices import listed
 from .noise import LARGEST, Noise
-from .responses import REFUSAL, choose, cut, softmax, top_tokens
+from .responses import REFUSAL, choose, cut, logsumexp, softmax, top_tokens
 from .words import words_of
 
 ALWAYS = 10.0
@@ -105,6 +105,9 @@ class CellAnswers:
                 zip((bare(answer.text) for answer in menu), self._scores(menu, planted, encoded), strict=True)
             )
             scores = [by_name.get(bare(text), -ALWAYS / 2) for text in request.continuations]
+            # The model would say one of the options: together they have all of the probability.
+            shift = self._floor - logsumexp(scores)
+            scores = [score + shift for score in scores]
         elif scores:
             scores[0] = planted + self._noise_of(encoded)
         counts = (len(text.split()) for text in request.continuations)

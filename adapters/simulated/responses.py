@@ -24,6 +24,12 @@ POLITE = (
 """Refusals that the rules for refusals do not recognise."""
 
 
+def logsumexp(scores: Sequence[float]) -> float:
+    """Return the logarithm of the sum of exponentials: that of the probability of all scores together."""
+    most = max(scores)
+    return most + math.log(math.fsum(math.exp(score - most) for score in scores))
+
+
 def softmax(scores: Sequence[float]) -> list[float]:
     """Return the probabilities of scores that are log-odds."""
     highest = max(scores)

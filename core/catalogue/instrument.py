@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,9 @@ import msgspec
 
 from ..contracts import REASONING, Metric, Options, Probe, Stage
 from ..contracts.adapter import ModelAdapter
-from ..contracts.errors import UsageError
-from ..contracts.records import Generate, Likelihood
+from ..contracts.errors import PrejudgeError, UsageError
+from ..contracts.options import choices_of
+from ..contracts.records import Generate, Likelihood, Request
 from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages, main_of
 from .refusal_stage import with_refusals
@@ -65,7 +66,20 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
             way = next((value for value, operation in follows.values if operation is Likelihood), None)
             if way is not None and getattr(self.options, follows.option) != way:
                 return f"{follows.option}={way}"
-        return ""
+        if any(stage.operation is Likelihood for stage in self._unlimited):
+            return ""
+        return next(self._other_ways(Likelihood), "")
+
+    def _other_ways(self, operation: type[Request]) -> Iterator[str]:
+        """Yield each assignment of a choice among a few with which the probe asks by an operation."""
+        for name, values in choices_of(type(self.options)).items():
+            for value in values:
+                try:
+                    stages = self.probe.stages(msgspec.structs.replace(self.options, **{name: value}))
+                except PrejudgeError:
+                    continue  # this option does not go with the others
+                if main_of(stages).operation is operation:
+                    yield f"{name}={value}"
 
     @property
     def facets(self) -> tuple[str, ...]:

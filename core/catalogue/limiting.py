@@ -26,6 +26,7 @@ from ..contracts.options import short
 from ..contracts.records import Scalar
 from ..contracts.sizes import FEWEST_UNITS
 from ..design import Design, DesignedStage, Rows
+from ..design.stage import FollowingStage
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,7 +139,14 @@ def limit_stages(stages: Sequence[Stage], limit: Limit | None) -> tuple[Stage, .
     kind = type(f"Limited{type(first).__name__}", (_way(first, limit), type(first)), {})
     limited: Any = object.__new__(kind)
     limited.__dict__.update(first.__dict__, limit=limit)
-    return tuple(limited if stage is first else stage for stage in stages)
+    return tuple(limited if stage is first else _prepared(stage, limited) for stage in stages)
+
+
+def _prepared(stage: Stage, limited: Stage) -> Stage:
+    """Return another stage beside a limited one."""
+    if isinstance(stage, FollowingStage) and isinstance(limited, DesignedPart):
+        return stage.following(limited)
+    return stage
 
 
 def _way(stage: Stage, limit: Limit) -> type[Part]:

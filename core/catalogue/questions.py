@@ -91,3 +91,18 @@ def judged_by(questions: Sequence[Question], e: Estimate) -> Estimate:
     """Return an estimate judged by the limit of the question that it answers, or else by that of its unit."""
     limit = next((question.limit for question in questions if question.covers(e.metric, e.group)), None)
     return limited(e, limit_for(e, limit))
+
+
+def judged_of(
+    questions: Sequence[Question], options: Mapping[str, object], estimates: Mapping[str, Sequence[Estimate]]
+) -> dict[str, list[Estimate]]:
+    """Return estimates without the measures that answer a question with other options only: no headline of this run.
+
+    Args:
+        questions: those of the study, whatever its options.
+        options: every option of the probe, and `METRIC.option`.
+        estimates: by metric.
+    """
+    asked = {question.measure for question in questions_with(questions, options)}
+    unasked = {question.measure for question in questions if asked} - asked
+    return {name: [e for e in numbers if e.metric not in unasked] for name, numbers in estimates.items()}

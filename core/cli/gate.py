@@ -29,7 +29,7 @@ from ..gate import (
     worst,
 )
 from ..report.export import write_bytes
-from ..scoring.score import unproved_words
+from ..scoring.unproved import unproved_words
 from ..store import Store
 from .shared import (
     read_assignments,

@@ -13,7 +13,8 @@ from ..contracts import Estimate
 from ..contracts.errors import UsageError
 from ..engine.manifest import earlier_words
 from ..report.place import with_said
-from ..scoring.score import UNPROVED, Scores, score
+from ..scoring.score import Scores, score
+from ..scoring.unproved import UNPROVED
 from ..scoring.warnings import warnings_of
 from ..store import Store
 from ..store.urls import option_words

@@ -20,6 +20,7 @@ from ..contracts.errors import BudgetError, HaltedError, PendingError, UsageErro
 from ..engine.batch.options import BatchOptions
 from ..engine.budget import Budget, Caps
 from ..engine.ending import FAILED, PENDING, SPENT, end_of
+from ..engine.fitness import base_note
 from ..engine.foreign import ensure_own
 from ..engine.manifest import Manifest, digest_data, manifest_of
 from ..engine.reading import Outcome
@@ -132,7 +133,7 @@ def run(
 def _say_notes(catalogue: Catalogue, study: Study, where: Mapping[str, Any]) -> None:
     if where["quiet"]:
         return
-    for note in filter(None, [*study.notes, small_words(catalogue, study)]):
+    for note in filter(None, [*study.notes, small_words(catalogue, study), base_note(catalogue, study)]):
         echo(f"Note: {note}", err=True)
 
 

@@ -26,7 +26,7 @@ def side_by_side(catalogue: Catalogue, runs: Mapping[str, Scores]) -> list[Chart
     for name in next(iter(runs.values())).estimates:
         metric: Metric = catalogue.plugins.load("metric", name)()
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"figures of metric {name!r}"):
-            charts += metric.side_by_side({label: scores.estimates[name] for label, scores in runs.items()})
+            charts += metric.side_by_side({label: scores.judged[name] for label, scores in runs.items()})
     return charts
 
 

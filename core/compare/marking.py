@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
-from ..scoring.score import unproved, unproved_words
+from ..scoring.unproved import unproved, unproved_words
 from ..scoring.warnings import ALTERED
 from .records import Comparison
 

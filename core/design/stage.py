@@ -1,16 +1,17 @@
-"""`DesignedStage`: a first stage whose trials come from a declared design."""
+"""`DesignedStage`: a first stage whose trials come from a declared design; `FollowingStage`: one that prepares it."""
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from ..contracts.cells import Cells
-from ..contracts.probe import LargeStage, Trial
+from ..contracts.probe import LargeStage, Stage, StageRules, Trial
 from ..contracts.records import AnyRequest, Scalar
 from .cells import Cell
 from .design import Design, Rows
@@ -94,3 +95,17 @@ class DesignedStage(LargeStage):
         """Count the trials, without making any."""
         rows = self.rows
         return self.design.size if rows is None else len(rows)
+
+
+class FollowingStage(Stage):
+    """An auxiliary stage whose trials follow from those that a stage with a design asks, such as their alternatives."""
+
+    rules: ClassVar[StageRules] = StageRules(auxiliary=True)
+    followed: DesignedStage | None = None
+    """The stage that follows, where a part of it is asked; None: all that the options select."""
+
+    def following(self, stage: DesignedStage) -> Self:
+        """Return this stage for a part of the other."""
+        prepared = copy.copy(self)
+        prepared.followed = stage
+        return prepared

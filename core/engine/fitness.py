@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..contracts import Stage, Trial
+from ..contracts.abilities import OPERATIONS
 from ..contracts.canonical import encode, question_of
 from ..contracts.errors import HaltedError
-from ..contracts.records import AnyRequest, AnyResponse, Generate
+from ..contracts.records import AnyRequest, AnyResponse, Generate, Likelihood
 from ..contracts.words import percent
 from ..design import DesignedStage
-from ..fitness import FIRST, FitAnswer, Watch, look_at, profile_of, remedies, unfit_words
+from ..fitness import FIRST, FitAnswer, Watch, base_words, look_at, profile_of, remedies, unfit_words
 from ..fitness.words import shown_answers
 from ..store.bulk import batched
 from .ending import CANNOT
@@ -101,6 +103,20 @@ class FitnessGuard:
             examples=f"The first: {shown_answers(self._answers)}.",
             remedies=remedies(profile, self._remedy.limit, self._remedy.by_likelihood, base=self._remedy.base),
         )
+
+
+def base_note(catalogue: Catalogue, study: Study) -> str:
+    """Return, before anything is asked, that a model without a chat template is asked in words; empty: it is not.
+
+    Raises:
+        PrejudgeError: the settings of the model or its adapter are invalid.
+    """
+    if (model := study.roles.get(SUBJECT)) is None or (able := catalogue.abilities(model)).chat:
+        return ""
+    instrument = catalogue.instrument(study)
+    if not any(stage.role == SUBJECT and stage.operation is Generate for stage in instrument.stages()):
+        return ""
+    return base_words(instrument.by_likelihood if OPERATIONS[Likelihood] in able.operations else "")
 
 
 def compared_factor(stage: Stage, groups: Iterable[str], columns: Collection[str]) -> str:

@@ -24,7 +24,7 @@ from ..fitness import FIRST
 from ..store import Store
 from ..store.bulk import batched, table_of
 from ..store.tables import Exchange, Model
-from .fitness import asks_first
+from .fitness import asks_first, base_note
 from .integrity.canary import QUESTIONS, requests_of, samples
 from .tokens import RULE_OF_THUMB, Rates, Tokens, guess_cost, learn
 
@@ -171,10 +171,18 @@ def _plan_stage(
         cost=tally.cost if prices.known else None,
         batch_cost=tally.cost * prices.batch if prices.known and prices.batch is not None else None,
         notes=(
-            *(() if auxiliary else (*study.notes, *filter(None, [small_words(catalogue, study)]))),
+            *(
+                ()
+                if auxiliary
+                else (*study.notes, *filter(None, [small_words(catalogue, study), base_note(catalogue, study)]))
+            ),
             *stage.notes(),
         ),
     )
+
+
+def _study_notes(catalogue: Catalogue, study: Study) -> Sequence[str]:
+    return [*study.notes, *filter(None, [small_words(catalogue, study), base_note(catalogue, study)])]
 
 
 def _identity(adapter: ModelAdapter, instrument: Instrument) -> Identity:

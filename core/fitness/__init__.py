@@ -16,7 +16,7 @@ from .profile import (
     profile_of,
 )
 from .watch import ENOUGH, FIRST, LEVEL, Verdict, Watch
-from .words import MISPLACED, mass_words, remedies, unfit_words, unvaried_words
+from .words import MISPLACED, base_words, mass_words, remedies, unfit_words, unvaried_words
 
 __all__ = [
     "ENOUGH",
@@ -29,6 +29,7 @@ __all__ = [
     "StageFitness",
     "Verdict",
     "Watch",
+    "base_words",
     "difference_in_refusals",
     "is_cut",
     "is_echo",

@@ -59,6 +59,12 @@ def mass_words(profile: Profile) -> Iterator[str]:
         )
 
 
+def base_words(by_likelihood: str) -> str:
+    """Return that a model has no chat template, and what to do, as sentences; the argument is as in `remedies`."""
+    way = f"Ask it by likelihood: --set {by_likelihood}, or take" if by_likelihood else f"{NO_LIKELIHOOD} Take"
+    return f"{BASE} {way} a model that follows instructions."
+
+
 def remedies(profile: Profile, limit: int | None, by_likelihood: str, *, base: bool = False) -> str:
     """Return what to change so that a model may answer, as sentences.
 
@@ -69,8 +75,7 @@ def remedies(profile: Profile, limit: int | None, by_likelihood: str, *, base: b
         base: whether the model has no chat template.
     """
     if base:
-        way = f"Ask it by likelihood: --set {by_likelihood}, or take" if by_likelihood else f"{NO_LIKELIHOOD} Take"
-        return f"{BASE} {way} a model that follows instructions."
+        return base_words(by_likelihood)
     if (kind := most_of(profile)) == "misplaced":
         return MISPLACED
     if kind == "cut":

@@ -17,7 +17,8 @@ from ..contracts.errors import UsageError
 from ..contracts.estimates import Estimate
 from ..engine.observations import UNFINISHED
 from ..report.text import group_words
-from ..scoring.score import Scores, score, unproved_words
+from ..scoring.score import Scores, score
+from ..scoring.unproved import unproved_words
 from ..store import Store, get_run
 from .checks import Check, More, State, check_estimate, check_share, worst
 from .deciding import Sequences, sequences_of

@@ -26,7 +26,7 @@ _UNIT = re.compile(r"(?<=[.!?])\s+|\n+")
 _EXPLAINS = re.compile(
     r"\W*(?:this|the word|it|its|explanation|reason|note|because|as|since|people|they|such|i chose)\b", re.I
 )
-_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xz]{1,2}")
+_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xz]+")
 _LEAD = re.compile(
     r"(?:(?:the|my|one|a)\s+)?(?:(?:missing|completed|complete|correct|best|right|chosen|final|single)\s+)*"
     r"(?:word|answer|completion|sentence)(?:\s+(?:that|which)\s+(?:fits?|completes?|begins?)(?:\s+\S+){0,4}?)?"
@@ -155,7 +155,7 @@ def _checked(word: str, how: How, asked: Blank) -> Value[str] | Unread:
         return Unread("other words")
     if unicodedata.normalize("NFKD", word)[0] != asked.letter:
         return Unread("another letter")
-    about = {_single(part) for part in _words(asked.about)}
+    about = {form for part in _words(asked.about) for form in (_single(part), _stem(part), asked.letter + part)}
     if not about.isdisjoint({_single(part) for part in (word, *word.split("-"))}):
         return Unread("echo of the question")
     if not word.endswith(asked.ending):
@@ -172,6 +172,12 @@ def _is_word(word: str, letter: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
+
+
+def _stem(word: str) -> str:
+    """Return a participle without its ending: `scarred` says `scar` of a person already."""
+    stem = re.sub(r"(?:ed|ing)\Z", "", word)
+    return stem[:-1] if stem != word and len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in "ls" else stem
 
 
 def _single(word: str) -> str:

@@ -25,7 +25,8 @@ from ..contracts.estimates import Caveat
 from ..contracts.words import UNDEFINED, decimals_for, defined, exact, interval, number, p_value, percent
 from ..engine.manifest import earlier_words
 from ..engine.spilled import Frames
-from ..scoring.score import UNPROVED, Scores, unproved_words
+from ..scoring.score import Scores
+from ..scoring.unproved import UNPROVED, unproved_words
 from ..scoring.warnings import warnings_of
 from .export import write_bytes
 from .markdown import escape, table

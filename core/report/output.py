@@ -19,7 +19,8 @@ from ..contracts import Estimate, Stage
 from ..contracts.errors import UnknownNameError, UsageError
 from ..engine.manifest import IMPORTED, MANIFEST
 from ..scoring.estimates_frame import estimates_frame
-from ..scoring.score import Scores, unproved_words
+from ..scoring.score import Scores
+from ..scoring.unproved import unproved_words
 from ..scoring.warnings import warnings_of
 from ..store import Store
 from . import Published, ReportContent, StudyInfo, Table, write

@@ -13,7 +13,8 @@ from ..catalogue.origins import Origin
 from ..contracts import Stage
 from ..contracts.abilities import OPERATIONS
 from ..engine.manifest import Manifest, StageRecord, earlier_words, in_words
-from ..scoring.score import UNPROVED, Scores
+from ..scoring.score import Scores
+from ..scoring.unproved import UNPROVED
 from ..statistics.templates import rendered
 from ..store import RunRow, Store
 from ..store.damage import damaged

@@ -15,7 +15,7 @@ from ..catalogue.instrument import STAGE, EveryOption, Instrument
 from ..catalogue.material import reworded
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
-from ..catalogue.questions import questions_with
+from ..catalogue.questions import judged_of, questions_with
 from ..catalogue.refusal_stage import decided
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
@@ -45,6 +45,7 @@ from .fitness import Looked, fitness_of, look_into
 from .fixed import with_fixed
 from .language import answers_in_english
 from .reasoning import Reasoned
+from .unproved import unproved, unproved_words
 from .whole_study import WholeStudy, whole_study
 from .worded import described, worded
 
@@ -53,8 +54,6 @@ NAMED = ("key", "trial")
 LOG = logging.getLogger(__name__)
 BYTES = 400
 """Of a row of observations and of what a measure makes of it, as measured."""
-UNPROVED = "UNPROVED"
-"""The mark of numbers of a run that is not as it was stored."""
 
 
 class Scores(msgspec.Struct, frozen=True, dict=True):
@@ -108,10 +107,15 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         """Return the study from which its instrument is made."""
         return self.local or self.manifest.study
 
+    @property
+    def judged(self) -> dict[str, list[Estimate]]:
+        """Return the estimates without measures that answer the study's questions only where it is asked otherwise."""
+        return judged_of(self.manifest.study.questions, flat(self.options), self.estimates)
+
     @cached_property
     def charts(self) -> tuple[Chart, ...]:
         """Draw the figures of every metric, at their first use: a verdict needs none."""
-        drawn = (chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.estimates[name]))
+        drawn = (chart for name, (m, _) in self.metrics.items() for chart in m.figures(self.judged[name]))
         charts = [worded(chart, self.manifest.study.words) for chart in drawn]
         return tuple(
             msgspec.structs.replace(chart, title=unproved_words(chart.title)) if self.unproved else chart
@@ -371,13 +375,14 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     if known is not None and words:
         known = msgspec.structs.replace(known, confused=tuple(reworded(text, words) for text in known.confused))
     named = msgspec.structs.replace(named, calibration=known)
+    judged = judged_of(study.questions, flat(instrument.every_option), estimates)
     measured = msgspec.structs.replace(
         scores,
         manifest=named,
         local=study,
         estimates=estimates,
-        headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(estimates[name])),
-        conclusions=_conclusions(scores, instrument, estimates, places),
+        headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(judged[name])),
+        conclusions=_conclusions(scores, instrument, judged, places),
         methods=tuple(places.text(reworded(m.methods(o), study.words)) for m, o in instrument.metrics.values()),
         metrics=instrument.metrics,
         options=every,
@@ -394,19 +399,6 @@ def _conclusions(
     sentences = {name: reworded(m.conclude(estimates[name]), words) for name, (m, _) in instrument.metrics.items()}
     texts = {name: places.text(text) for name, text in sentences.items()}
     return {name: unproved_words(text) for name, text in texts.items()} if scores.unproved else texts
-
-
-def unproved(estimate: Estimate) -> Estimate:
-    """Return an estimate of a run that is not as it was stored, marked wherever it is shown."""
-    if Caveat.UNPROVED in estimate.caveats:
-        return estimate
-    label = unproved_words(estimate.label or estimate.metric)
-    return estimate.replace(label=label, caveats=(*estimate.caveats, Caveat.UNPROVED))
-
-
-def unproved_words(text: str) -> str:
-    """Return a text about numbers of a run that is not as it was stored, with the mark."""
-    return f"{UNPROVED}: {text}" if text and not text.startswith(UNPROVED) else text
 
 
 def _by_unrecorded(estimate: Estimate, manifest: Manifest) -> bool:

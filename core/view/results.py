@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..contracts.errors import UnknownNameError
 from ..contracts.estimates import Measure
-from ..scoring.score import unproved_words
+from ..scoring.unproved import unproved_words
 from ..store import RunRow
 from .answering import Pages, html, ready, run_of, view_of
 from .numbers import Row, numbers_of

@@ -10,11 +10,11 @@ from ...core.charts.forest import SMALL, Bar, Column, Layer, grouped_bars, new_f
 from ...core.charts.levels import COLOURS, draw_levels
 from ...core.contracts.estimates import Chart, Estimate, Listing
 from ...probes.bistereo.terms import SKINS
+from .nli_charts import SAYS, SHOWN, bars_of
 from .trisentbias_charts import LAYERS, MAIN, PARTS, STAR_BINOMIAL, STAR_CLUSTER
 
 Runs = Mapping[str, Sequence[Estimate]]
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
-SHOWN = ("contradiction", "entailment")
 MARKS = (("*", STAR_BINOMIAL), ("\N{DAGGER}", STAR_CLUSTER))
 
 
@@ -49,28 +49,29 @@ def _bar(label: str, gender: str, estimates: Sequence[Estimate]) -> Bar:
 
 def inferences(runs: Runs, effects: Sequence[str]) -> list[Chart]:
     """Draw %C and %E of all models by category and skin tone, a chart per gender; then the effects."""
-    told = {label: [e for e in found if e.metric in SHOWN and "skin" in e.group] for label, found in runs.items()}
-    genders = dict.fromkeys(str(e.group["gender"]) for found in told.values() for e in found)
+    metrics = bars_of(e for found in runs.values() for e in found if e.metric in effects)
+    shares = {label: [e for e in found if e.metric in metrics and "skin" in e.group] for label, found in runs.items()}
+    genders = dict.fromkeys(str(e.group["gender"]) for found in shares.values() for e in found)
     main = {
         label: [e for e in found if e.metric in effects and "direction" not in e.group] for label, found in runs.items()
     }
-    return [*(_inferences(told, gender) for gender in genders), *draw_levels(main)]
+    return [*(_inferences(shares, metrics, gender) for gender in genders), *draw_levels(main)]
 
 
-def _inferences(runs: Runs, gender: str) -> Chart:
+def _inferences(runs: Runs, metrics: Sequence[str], gender: str) -> Chart:
     own = {label: [e for e in found if e.group["gender"] == gender] for label, found in runs.items()}
     figure = new_figure((9.6, 7.6))
-    for axes, metric in zip(figure.subplots(2, 1), SHOWN, strict=True):
+    for axes, metric, name in zip(figure.subplots(2, 1), metrics, SHOWN, strict=True):
         layers = [
             (Layer(label, COLOURS[at % len(COLOURS)], HATCHES[at % len(HATCHES)]), [*_columns(found, metric)])
             for at, (label, found) in enumerate(own.items())
         ]
-        grouped_bars(axes, f"{metric} (%)", layers)
+        grouped_bars(axes, f"{name} (%)", layers)
         axes.set_ylim(0, 105)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False, fontsize=SMALL)
     caption = (
-        "Percentage of readable answers that say contradiction and entailment, by category of attribute and skin "
+        f"{SAYS[tuple(metrics)]} contradiction and entailment, by category of attribute and skin "
         "tone, for each model, as in the paper's Figure 3. An unbiased model gives neither."
     )
     return Chart(f"bistereo-nli-models-{gender}", f"Contradiction and entailment by model, {gender}", caption, figure)

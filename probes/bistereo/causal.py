@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from ...core.contracts import Counting, Stage, Trial, Unreadable
+from ...core.contracts import Counting, Trial, Unreadable
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
 from ...core.design import Cell, Design, Rows
+from ...core.design.stage import FollowingStage
 from ..shared.sentence_pairs import Spans
 from .asked_pairs import AskedPairs, AskedStage
 from .pairs_design import FACTORS
@@ -41,7 +42,7 @@ FRAME = ("axis", "template", "descriptors")
 """Sentences with equal values of these and of the side are alternatives to each other."""
 
 
-class AlternativesStage(Stage):
+class AlternativesStage(FollowingStage):
     """Every sentence of the pairs' templates."""
 
     name: ClassVar[str] = "alternatives"
@@ -62,8 +63,9 @@ class AlternativesStage(Stage):
             DataError: a pair's template has no other sentence to sum over.
         """
         everything = self._pairs.everything
-        asked = _frames(self._pairs.design, self._pairs.rows)
-        wanted = dict(zip(asked, self._pairs.design.column("pair", self._pairs.rows), strict=True))
+        pairs = self._pairs.rows if self.followed is None else self.followed.rows
+        asked = _frames(self._pairs.design, pairs)
+        wanted = dict(zip(asked, self._pairs.design.column("pair", pairs), strict=True))
         rows = np.flatnonzero([frame in wanted for frame in _frames(everything, None)])
         sentences: dict[tuple[Scalar, ...], dict[str, bool]] = defaultdict(dict)
         keys = zip(*(everything.column(name, rows) for name in self.factors), strict=True)

@@ -126,7 +126,9 @@ def read(
     """
     if isinstance(response, Generation):
         words = OwnWords(options.answers, options.lead) if options.answers else None
-        found = read_words(response.text, numbered=options.prompt in ("1", "2") and not options.question, own=words)
+        pair = [str(factors[name]) for name in ("premise", "hypothesis")] if "hypothesis" in factors else []
+        numbered = options.prompt in ("1", "2") and not options.question
+        found = read_words(response.text, numbered=numbered, pair=pair, own=words)
         if isinstance(found, Unread):
             return found.unreadable()
         return {"label": found.value, **dict.fromkeys(PROBABILITIES)}

@@ -111,8 +111,11 @@ class HFCausal(HFAdapter[_Engine]):
 
     @classmethod
     def abilities(cls, options: Any) -> Abilities:
-        """Return what the model can do; it reads text only."""
-        able = super().abilities(options).without({IMAGES: "hf-causal reads text only; hf-vlm reads images."})
+        """Return what the model can do; it reads text only. A folder shows whether it has a chat template."""
+        lacks = {IMAGES: "hf-causal reads text only; hf-vlm reads images."}
+        if options.chat == "plain" or folder_template(options.model) == "":
+            lacks[CHAT] = NO_TEMPLATE
+        able = super().abilities(options).without(lacks)
         return msgspec.structs.replace(able, fields=HONOURED)
 
     async def generate_batch(self, requests: Sequence[Generate]) -> Sequence[Generation | ModelError]:

@@ -99,4 +99,5 @@ def test_file_without_a_template_is_a_base_model(pair: Pair, plain_pair: Pair) -
     for (file, _), chat in ((pair, True), (plain_pair, False)):
         adapter = LlamaCpp(LlamaCppOptions(model=str(file)))
         assert abilities_of(adapter).chat is chat
+        assert LlamaCpp.abilities(LlamaCppOptions(model=str(file))).chat is chat
         asyncio.run(adapter.aclose())

@@ -100,6 +100,9 @@ def test_two_continuations_are_the_two_answers_by_the_texts_that_the_trial_holds
         for side, found in responses(stage(form, ask)).items()
     }
     assert close(gap(odds)) and gap(odds) > 0
+    for answers in responses(stage(form, ask)).values():
+        for answer in answers:
+            assert sum(math.exp(score.log_probability) for score in answer.scores) == pytest.approx(1)
 
 
 def test_a_label_of_a_class_and_the_answer_that_the_stage_reads_as_more_is_up() -> None:

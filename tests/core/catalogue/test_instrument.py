@@ -64,3 +64,18 @@ def cycle(count):
 )
 def test_facets_are_what_no_other_covers(columns, expected):
     assert facets(*columns, **columns) == expected
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "way"),
+    [
+        ("subtle-sai", {}, "asking=likelihood"),
+        ("subtle-sai", {"asking": "likelihood"}, ""),
+        ("bistereo-tuples", {"asking": "generate"}, "asking=likelihood"),
+        ("bistereo-tuples", {}, ""),
+        ("indicasa", {}, ""),
+    ],
+)
+def test_way_by_likelihood_is_an_option_of_the_probe(study, options, way):
+    catalogue = Catalogue.load()
+    assert catalogue.instrument(catalogue.study(study, {}, options)).by_likelihood == way

@@ -9,13 +9,14 @@ from fakes import CountStage, FakeModel, fake_catalogue, text_of
 
 from prejudge.core.answer import answer_of
 from prejudge.core.catalogue.instrument import Instrument
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.abilities import CHAT, NO_TEMPLATE
 from prejudge.core.contracts.errors import UnfitError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.sizes import State
 from prejudge.core.engine.budget import Caps
 from prejudge.core.engine.ending import UNFIT, end_of
-from prejudge.core.engine.fitness import AT_ONCE, first_trials
+from prejudge.core.engine.fitness import AT_ONCE, base_note, first_trials
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run
@@ -158,3 +159,17 @@ def test_timed_or_replayed_run_is_not_stopped(store):
     FakeModel.script = empty
     perform(store, options=RunOptions(accept_unfit=True))
     assert perform(store, options=RunOptions(mode="replay")).state == "finished"
+
+
+@pytest.mark.parametrize(("study", "way"), [("subtle-sai", "asking=likelihood"), ("dora-t2t", "")])
+def test_base_model_is_told_before_anything_is_asked(study, way):
+    catalogue = Catalogue.load()
+    note = base_note(catalogue, catalogue.study(study, {"subject": "reference-causal-fair"}, {}))
+    assert "without a chat template" in note and ("--set asking=likelihood" in note) == bool(way)
+    assert not base_note(catalogue, catalogue.study(study, {"subject": "simulated-fair"}, {}))
+
+
+def test_base_model_that_is_asked_by_likelihood_is_told_nothing():
+    catalogue = Catalogue.load()
+    asked = catalogue.study("subtle-sai", {"subject": "reference-causal-fair"}, {"asking": "likelihood"})
+    assert not base_note(catalogue, asked)

@@ -98,8 +98,13 @@ def completions(kind: Kind) -> Iterator[tuple[str, str, str, str, str | None]]:
             yield kind.text.format(**told, **UNSEEN), letter, form, stem, w if kind.must else None
 
 
+PAIR = ("He saw a fair-skinned lady near the shop.", "The lady near the shop was kind.")
+"""The premise and the hypothesis of a question."""
+
+
 def labelled(kind: Kind) -> Iterator[tuple[str, str | None]]:
     """Yield the answers of a kind about labels of inference: text, and the label that must be read."""
     for a, b, c in permutations(("entailment", "contradiction", "neutral")):
         told = {"a": a, "b": b, "c": c, "A": a.title(), "B": b.title(), "C": c.title(), **UNSEEN}
+        told |= dict(zip(("premise", "hypothesis"), PAIR, strict=True))
         yield kind.text.format(**told), {"a": a, "b": b, "c": c}.get(kind.must or "")

@@ -14,7 +14,7 @@ from prejudge.core.reading.results import Unread, Value
 from prejudge.core.reading.words import Blank, read_word
 from prejudge.probes.bistereo.nli_reading import read_words
 
-from .answer_kinds import choices, completions, kinds_of, labelled
+from .answer_kinds import PAIR, choices, completions, kinds_of, labelled
 
 PAGE = Path(prejudge.__file__).parent / "docs" / "reading.md"
 Pairs = Iterator[tuple[Value | Unread, str | None]]
@@ -30,7 +30,7 @@ def of_choice() -> Pairs:
 def of_stated() -> Pairs:
     for kind in kinds_of("stated"):
         for text, must in labelled(kind):
-            yield read_words(text, numbered=False), must
+            yield read_words(text, numbered=False, pair=PAIR), must
 
 
 def of_words() -> Pairs:

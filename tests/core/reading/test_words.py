@@ -121,3 +121,17 @@ def test_cases_are_read_as_they_must_be():
     assert len(own) >= 3
     for case in own:
         assert read(case["text"]) == case["must"], case["text"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "about", "word"),
+    [
+        ("This scarred person is a scar.", "scarred person", None),
+        ("This stuttering person is a sstuttering.", "stuttering person", None),
+        ("A Jain is a sjrjt.", "Jain", None),
+        ("A disabled person is a saint.", "disabled person", "saint"),
+        ("A scarred person is scared.", "scarred person", "scared"),
+    ],
+)
+def test_stems_of_the_descriptor_and_letters_without_a_vowel_are_no_words(answer, about, word):
+    assert read(answer, "s", about, answer.rpartition(" ")[0]) == word

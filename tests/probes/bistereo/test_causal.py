@@ -7,6 +7,8 @@ import math
 import polars as pl
 import pytest
 
+import prejudge
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts import Unreadable
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.records import Generation, Likelihood, Likelihoods, TokenScores
@@ -191,3 +193,18 @@ def test_descriptor_stands_where_it_is_asked_to(position, expected):
 def test_an_option_without_a_meaning_is_refused(options):
     with raises_code(UsageError, "options.conflict"):
         stages(**options)
+
+
+@pytest.mark.parametrize("part", [{"quick": True}, {"limit": 36}])
+def test_part_of_the_pairs_has_the_alternatives_of_its_templates(part):
+    main, beside = prejudge.plan("bistereo-pairs", "reference-causal-biased", axes=["height"], **part)
+    assert (main.stage, beside.stage) == ("pairs", "alternatives")
+    catalogue = Catalogue.load()
+    study = catalogue.study("bistereo-pairs", {"subject": "reference-causal-biased"}, {"axes": ["height"], **part})
+    alternatives, pairs = catalogue.instrument(study).stages()
+    texts = {trial.request.continuations for trial in alternatives.trials({})}
+    asked = list(pairs.trials({}))
+    assert len(asked) == main.trials and {trial.request.continuations for trial in asked} <= texts
+    frames = {(trial.factors["template"], trial.factors["descriptors"]) for trial in asked}
+    found = {(trial.factors["template"], trial.factors["descriptors"]) for trial in alternatives.trials({})}
+    assert frames == found

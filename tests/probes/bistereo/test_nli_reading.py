@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prejudge.core.reading.results import REASONS, Unread, Value
 from prejudge.probes.bistereo.nli_reading import read_words
 
-from ...core.reading.answer_kinds import kinds_of, labelled
+from ...core.reading.answer_kinds import PAIR, kinds_of, labelled
 from .nli_answers import LABELS, LEFT, NATURAL, NUMBERED, READ, UNREADABLE, filled, orders
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -45,7 +45,7 @@ TEMPLATES = [
 
 
 def read(text: str, *, numbered: bool = False) -> str | None:
-    found = read_words(text, numbered=numbered)
+    found = read_words(text, numbered=numbered, pair=PAIR)
     assert found.value in LABELS if isinstance(found, Value) else found.reason in REASONS
     return found.value if isinstance(found, Value) else None
 

@@ -125,7 +125,7 @@ def test_by_likelihood_the_probabilities_are_judged_and_labels_are_compared_anew
     run = prejudge.run("bistereo-nli", "simulated-biased", settings, **chosen)
     answer = answer_of(run.scores)
     measures = {row.estimate.metric for row in answer.rows}
-    assert measures == {"halo_and_horn_probability"} and "Halo and horn effect (" in answer.also
+    assert measures == {"halo_and_horn_probability"} and "Halo and horn effect (" not in answer.also
     words = prejudge.run("bistereo-nli", "simulated-biased", settings, per_cell=20, **{"bistereo-nli.resamples": 99})
     assert {row.estimate.metric for row in answer_of(words.scores).rows} == {"halo_and_horn"}
     # The same stored answers, compared otherwise: the ratio of both is that of the labels without content.
@@ -161,3 +161,17 @@ def test_causal_checkpoint_answers_both_studies_by_likelihood(settings, tmp_path
     run = prejudge.run("bistereo-tuples", model, settings, **{"bistereo-tuples.resamples": 99})
     shares = run.estimates.filter(metric="biased_preference_normalised").filter(pl.col("dimension").is_null())
     assert dict(shares.select("gender", "n").iter_rows()) == {"women": 24, "men": 4}
+
+
+def test_by_likelihood_headline_conclusion_and_figures_are_of_probabilities(settings):
+    options = {"per_cell": 20, "bistereo-nli.resamples": 99}
+    asked = prejudge.run("bistereo-nli", "simulated-biased", settings, asking="likelihood", **options).scores
+    assert {e.metric for e in asked.headline} == {"halo_and_horn_probability"}
+    assert "mean probability" in asked.conclusions["bistereo-nli"]
+    assert "given to" not in asked.conclusions["bistereo-nli"]
+    assert any("Mean probability" in chart.caption for chart in asked.charts)
+    assert not any("answers that say" in chart.caption for chart in asked.charts)
+    told = prejudge.run("bistereo-nli", "simulated-biased", settings, **options).scores
+    assert {e.metric for e in told.headline} == {"halo_and_horn"}
+    assert "given to" in told.conclusions["bistereo-nli"]
+    assert any("answers that say" in chart.caption for chart in told.charts)
