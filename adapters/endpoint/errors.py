@@ -95,8 +95,8 @@ class Problem(NamedTuple):
 
 def read_json(body: bytes) -> object:
     """Return what a body holds; None if it is no JSON."""
-    whole = repaired(body)
-    return None if whole is None else msgspec.json.decode(whole)
+    strict = repaired(body)
+    return None if strict is None else msgspec.json.decode(strict)
 
 
 def read_problem(body: bytes) -> Problem | None:

@@ -19,15 +19,15 @@ def repaired(body: bytes) -> bytes | None:
     become U+FFFD. A field that must be a number and was NaN is then an error of that field.
     """
     try:
-        whole = json.loads(body.removeprefix(BOM).decode("utf-8", "replace"), parse_constant=lambda name: None)
-        return msgspec.json.encode(_whole(whole))
+        document = json.loads(body.removeprefix(BOM).decode("utf-8", "replace"), parse_constant=lambda name: None)
+        return msgspec.json.encode(_readable(document))
     except (ValueError, RecursionError):
         return None
 
 
-def _whole(value: Any) -> Any:
+def _readable(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_whole(item) for item in value]
-    return {_whole(name): _whole(item) for name, item in value.items()} if isinstance(value, dict) else value
+        return [_readable(item) for item in value]
+    return {_readable(name): _readable(item) for name, item in value.items()} if isinstance(value, dict) else value

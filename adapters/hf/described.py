@@ -49,12 +49,12 @@ def _of_card(path: Path) -> dict[str, str]:
     except OSError:
         return {}
     match = _FRONT.match(text)
-    front, rest = match.groups() if match else ("", text)
+    front, prose = match.groups() if match else ("", text)
     lines = (line.partition(":") for line in front.splitlines() if not line.startswith((" ", "-", "#")))
     facts = {_FIELDS[name]: value.strip().strip("\"'") for name, _, value in lines if name in _FIELDS}
     if "training" in facts:
         facts["training"] = f"made of {facts['training']}"
-    heading = next((line[2:].strip() for line in rest.splitlines() if line.startswith("# ")), "")
+    heading = next((line[2:].strip() for line in prose.splitlines() if line.startswith("# ")), "")
     return ({"name": heading} if heading else {}) | {name: value for name, value in facts.items() if value}
 
 

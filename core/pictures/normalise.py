@@ -181,12 +181,12 @@ def _to_srgb(profile: bytes, mode: str) -> Callable[[Any], Any] | None:
 
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        made = ImageCms.buildTransform(
+        transform = ImageCms.buildTransform(
             source, ImageCms.createProfile("sRGB"), mode, "RGB", ImageCms.Intent.RELATIVE_COLORIMETRIC
         )
     except (ImageCms.PyCMSError, OSError, ValueError):
         return None
-    return lambda image: ImageCms.applyTransform(image, made)
+    return lambda image: ImageCms.applyTransform(image, transform)
 
 
 @lru_cache(maxsize=256)

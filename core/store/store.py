@@ -340,11 +340,7 @@ class Store:
         return sha256
 
     def blob(self, name: str) -> bytes:
-        """Return the bytes with a sha256, or of a converted picture.
-
-        Raises:
-            DataError: the store does not have them, or has others under that name.
-        """
+        """Return the bytes with a sha256, or of a converted picture; raises `DataError` if they are not there."""
         table = table_of(Blob)
         named = table.c.sha256 == name if converted_name(name) is None else table.c.media_type == MEDIA + name
         rows = self.rows(sa.select(table.c.sha256, table.c.data).where(named).order_by("created").limit(1))

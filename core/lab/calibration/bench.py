@@ -119,8 +119,8 @@ class Bench:
         found = []
         for metric, options in self.instrument.metrics.values():
             seen = stack(observations) if metric.every_stage else last
-            made = metric.compute(seen, options)
-            found += [described(estimate, metric, options, self._questions) for estimate in made]
+            estimates = metric.compute(seen, options)
+            found += [described(estimate, metric, options, self._questions) for estimate in estimates]
         return found
 
     def measure(self, observations: Mapping[str, pl.DataFrame], *, check: bool | None = True) -> tuple[Estimate, ...]:
