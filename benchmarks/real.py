@@ -107,18 +107,23 @@ def lacking(model: Model) -> str:
     sys.path.insert(0, str(PACKAGES))
     if find_spec("llama_cpp") is None:
         return "llama-cpp-python is not installed (pip install 'prejudge[llamacpp]')"
-    if find_spec(ENCODER) is not None and not (FOLDER / "minilm").exists():
-        (FOLDER / "minilm").symlink_to(Path(importlib.import_module(ENCODER).MODEL_DIR))
+    if (encoder := folder_of(ENCODER)) is not None and not (FOLDER / "minilm").exists():
+        (FOLDER / "minilm").symlink_to(encoder / "model")
     if (FOLDER / model.file).exists():
         return ""
-    if find_spec(model.package) is None:
+    if (package := folder_of(model.package)) is None:
         return f"the package {model.package.replace('_', '-')} is not installed"
-    package = importlib.import_module(model.package)
-    if hasattr(package, "assemble"):
-        package.assemble(FOLDER / model.file)
+    if weights := next(package.glob("*.gguf"), None):
+        (FOLDER / model.file).symlink_to(weights)
     else:
-        (FOLDER / model.file).symlink_to(next(Path(str(package.__file__)).parent.glob("*.gguf")))
+        importlib.import_module(model.package).assemble(FOLDER / model.file)
     return ""
+
+
+def folder_of(package: str) -> Path | None:
+    """Return the folder of a package, which is not imported: it may need others that are of no use here."""
+    spec = find_spec(package)
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def ask(model: Model, study: str, way: str, part: str) -> dict[str, Any]:
@@ -128,7 +133,7 @@ def ask(model: Model, study: str, way: str, part: str) -> dict[str, Any]:
     kept = ["--accept-unfit", "--quiet", "--store", f"{name}.db", "--runs", "runs"]
     before, began = os.times(), count_answers(name)
     ended = subprocess.run(
-        [sys.executable, "-m", "prejudge", *words, *kept],
+        [str(Path(sys.executable).with_name("prejudge")), *words, *kept],
         cwd=FOLDER,
         capture_output=True,
         text=True,

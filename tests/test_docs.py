@@ -31,6 +31,7 @@ from prejudge.core.catalogue.registry import Registry, StudyEntry, parse_registr
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.validation import problems_of
 from prejudge.core.cli.main import cli
+from prejudge.core.design.folder import About, read_about
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.scoring.score import score
@@ -256,6 +257,9 @@ def test_toml_of_the_pages_is_read_as_what_it_is(block, tmp_path):
     elif "methods" in data:
         (tmp_path / "construct.toml").write_text(block.text, "utf-8")
         assert len(read_construct(tmp_path / "construct.toml")[1].methods) > 1
+    elif data.keys() <= {*About.__struct_fields__}:
+        (tmp_path / "about.toml").write_text(block.text, "utf-8")
+        assert read_about(str(tmp_path)) is not None
     elif "rules" in data:
         assert parse_policy(block.text, where).rules
     else:
@@ -283,9 +287,10 @@ def test_every_block_is_of_a_kind_that_is_tested():
     # Examples of docstrings, which test_door.py runs.
     assert {name_of(block.page) for block in shown if block.language == "pycon"} == {"docs/reference/api.md"}
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
-    # What a command of the page before it printed, in part; what is signed, which test_signatures.py gives to
-    # ssh-keygen; the floors, which test_reference_pages.py holds to the import contract.
+    # What a command of the page before it printed, or models answered, in part; what is signed, which
+    # test_signatures.py gives to ssh-keygen; the floors, which test_reference_pages.py holds to the import contract.
     printed = {"docs/plugins.md", "docs/measurement.md", "docs/store.md", "docs/design/house.md"}
+    printed |= {"docs/real-models.md"}
     assert {name_of(block.page) for block in shown if block.language == "text"} <= printed
     # Typed on several machines; tests/core/workers/test_ray.py joins a cluster by its address on one.
     assert {name_of(block.page) for block in shown if block.language == "console"} <= {"docs/guides/workers.md"}
