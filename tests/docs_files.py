@@ -173,7 +173,7 @@ def labelled(place: Path, run: str) -> None:
 def subtle(place: Path) -> None:
     """Write items, answers and counts in the formats of the study's authors."""
     items = [
-        {"bias_type": "ageism", "target_gender": "male", "context": f"The {age} man {what}; he is BLANK."}
+        {"bias_type": domain, "target_gender": "male", "context": f"The {look} man {what}; he is BLANK."}
         | {
             "anti_stereotype": "slow" if kind == "positive" else "quick",
             "stereotype": "quick" if kind == "positive" else "slow",
@@ -181,7 +181,12 @@ def subtle(place: Path) -> None:
         | {"unrelated": "square", "item_category": kind, "type_category": direction}
         for direction in ("type1", "type2")
         for what in ("came in", "went out", "sat down")
-        for age, kind in (("young", "positive"), ("old", "negative"))
+        for domain, look, kind in (
+            ("ageism", "young", "positive"),
+            ("ageism", "old", "negative"),
+            ("beauty", "handsome", "positive"),
+            ("beauty", "plain", "negative"),
+        )
     ]
     write_rows(place / "dataset.csv", items)
     answers = [{**item, "response": item["stereotype"]} for item in items]
