@@ -211,9 +211,9 @@ def _said(seen: Seen) -> str:
     """Return the text of an answer as the server sent it, read in another way than the adapter does."""
     if seen.reply.status >= 300:
         return ""
-    choices = json.loads(seen.reply.raw)["choices"]
-    message = next(choice for choice in choices if choice["index"] == 0)["message"]
+    choices = json.loads(seen.reply.raw.decode("utf-8", "replace"))["choices"]
+    message = next(choice for choice in choices if choice.get("index", 0) == 0)["message"]
     said = message["content"]
     if isinstance(said, list):
         return "".join(part.get("text", part.get("refusal", "")) for part in said)
-    return said or message.get("refusal") or ""
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", said or message.get("refusal") or "")

@@ -114,7 +114,7 @@ def test_base_model_is_told_to_be_asked_by_likelihood(tmp_path, monkeypatch):
     base, _ = write_pair(tmp_path, template=None)
     rows = rows_of(command("doctor", str(base)).stdout)
     assert rows["bistereo-nli"][0] == "yes" and "--set asking=likelihood" in rows["bistereo-nli"][1]
-    assert rows["subtle-sai"][0] == "unlikely"
+    assert rows["subtle-sai"][0] == "yes" and "--set asking=likelihood" in rows["subtle-sai"][1]
 
 
 def test_every_step_is_one_line_in_a_pipe():

@@ -14,7 +14,7 @@ from prejudge.core.contracts.adapter import ModelAdapter
 from prejudge.core.contracts.probe import count_trials, example_trials, stage_need
 from prejudge.core.contracts.records import Embed
 
-MOST = {ModelAdapter: 12, Stage: 14}
+MOST = {ModelAdapter: 13, Stage: 14}
 """Members that an author sees."""
 
 
