@@ -225,7 +225,7 @@ def test_conclusion_names_what_is_shown():
     hidden = METRIC.compute(frame(simulated(20, 3, 0.0, 5)), QUICK)
     assert "1 is not significant. Not finding a difference does not show that there is none" in METRIC.conclude(hidden)
     both = METRIC.conclude([*[shown[0].replace(label="Share of x")] * 5, *hidden])
-    assert both.startswith("6 differences were tested. 5 are shown: Share of x: ") and "and 2 more" in both
+    assert both.startswith("6 differences were tested. 5 are significant: Share of x: ") and "and 2 more" in both
     assert METRIC.conclude([]) == "No difference between the runs could be tested."
 
 

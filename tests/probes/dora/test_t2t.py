@@ -111,7 +111,7 @@ def completing(prompt, image, sample):
     letter = prompt.partition("____")[0][-1]
     if "hild" in prompt and letter == "z":
         return "zany"
-    return f"{letter}{string.ascii_lowercase[sample]}n" if letter != "q" else "I can't say."
+    return f"{letter}o{string.ascii_lowercase[sample]}" if letter != "q" else "I can't say."
 
 
 def test_words_of_all_samples_become_associations_with_their_sentiment(store, two):
@@ -149,7 +149,7 @@ def test_classifier_can_be_asked_of_the_pair(store, two):
     found = run_study(
         store, "dora-t2t", {"subject": "scripted", "toxicity": "scripted"}, options, words=completing, labels=labels
     )
-    assert set(seen) == {"alcoholic person: zan", "child: zany"}
+    assert set(seen) == {"alcoholic person: zoa", "child: zany"}
     assert found["toxicity"].select("label", "toxic").unique().rows() == [("toxic", 0.8)]
 
 
