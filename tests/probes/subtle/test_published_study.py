@@ -230,7 +230,7 @@ def test_answers_to_other_items_are_refused_with_their_number(shared_data, tmp_p
     assert result.returncode == 2 and "5,816" in result.stderr
     assert "'anti_stereotype' in 5,816" in result.stderr
     result = call(tmp_path, "import", "subtle-sai", *how, "--responses", str(changed))
-    assert result.returncode == 2 and "{'context'" in result.stderr
+    assert result.returncode == 2 and "must be BLANK' in the data" in result.stderr
     result = call(tmp_path, "import", "subtle-sai", "--model", "palm", "--responses", str(outputs / "palm_valid.csv"))
     assert result.returncode == 2 and "5,630 of 10,991" in result.stderr and "--data FILE" in result.stderr
 
