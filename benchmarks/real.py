@@ -27,6 +27,8 @@ from typing import Any, NamedTuple
 import msgspec
 import real_page
 
+import prejudge
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".build" / "real"
 PACKAGES = FOLDER / "packages"
@@ -187,7 +189,11 @@ def asked_runs() -> Iterator[real_page.Asked]:
         for study, way, _ in STUDIES:
             name = f"{model.name}-{study}-{way.replace(' ', '-')}"
             if (result := results.get(name)) is not None and (FOLDER / f"{name}.db").exists():
-                yield real_page.read(model.title, msgspec.convert(result, real_page.Result), FOLDER / f"{name}.db")
+                asked = msgspec.convert(result, real_page.Result)
+                try:
+                    yield real_page.read(model.title, asked, FOLDER / f"{name}.db")
+                except prejudge.errors.PrejudgeError as error:
+                    print(f"{name} is left out of the page: {error}")
 
 
 if __name__ == "__main__":
