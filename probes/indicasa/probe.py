@@ -251,7 +251,8 @@ class EmbeddingStage(Stage):
         completed = earlier[CompletionStage.name].partition_by("prompt", as_dict=True)
         errors = self._data.errors
         for prompt in self._data.chosen:
-            rows = completed[(prompt.id,)]
+            if (rows := completed.get((prompt.id,))) is None:
+                continue  # of a part of the study: this prompt was not asked
             ready = rows.filter(pl.col("status") == "ok").select("sample", "sentence")
             said = [(COMPLETION, number, str(text)) for number, text in ready.iter_rows()]
             shared = _fate(rows) | dict(zip(ENCODER, errors.get(prompt.category, (None,) * len(ENCODER)), strict=True))

@@ -152,6 +152,15 @@ def test_completions_and_ground_truths_are_embedded():
         assert told == {"asked": 5, "refused": 1, "unreadable": 1, "failed": 0, "lenient": 1}
 
 
+def test_prompts_that_a_part_of_the_study_does_not_ask_are_not_embedded():
+    """`--limit` asks some of the chosen prompts: the run ended in a KeyError once they were answered."""
+    first, second = stages(per_cell=2, categories=("caste",))
+    answers = answered(first, [SAID] * 10)
+    asked = answers["prompt"][0]
+    found = list(second.trials({"completions": answers.filter(pl.col("prompt") == asked)}))
+    assert answers["prompt"].n_unique() == 2 and {trial.factors["prompt"] for trial in found} == {asked}
+
+
 def test_completion_tells_whether_it_changed_the_sentence():
     told = json.dumps({"predicted_sentence": "Brahmin"})
     masked = trials(categories=("caste",), per_cell=1)[0].request.messages[0].parts[0].text
