@@ -54,7 +54,8 @@ def _of_draft(headers: Mapping[str, str]) -> float | None:
 def read_moment(text: str | None) -> float | None:
     """Return the seconds until a moment: a span as `read_span` reads it, a Unix time in s or ms, or a date."""
     if (seconds := read_span(text)) is None:
-        return _instant(text) if _instant(text) is not None else _until(text or "")
+        instant = _instant(text)
+        return _until(text or "") if instant is None else instant
     return _since_now(seconds)
 
 

@@ -22,7 +22,7 @@ class CompareOptions(msgspec.Struct, frozen=True, kw_only=True):
     assignments: Mapping[str, Any] = {}
     """`METRIC.option`, of the study's metrics or of `paired-difference`."""
     margin: float | None = None
-    """Difference in percentage points below which it does not matter; without it, what counts as small in a report."""
+    """Difference in percentage points below which it does not matter; without it, the limit of a report."""
     published: tuple[str, ...] = ()
     """Models whose published values are set beside the runs; `all` is every model that has some. One run is enough."""
 

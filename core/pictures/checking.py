@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..contracts.errors import MissingExtraError
 from ..contracts.words import counted
 from .names import NORMALISER, WHITE, ConvertedName
-from .normalise import look, pixels_of
+from .normalise import Look, look, pixels_of
 
 SAME = 8
 """Range of levels (of 255) in a blank picture: a lossy format changes a single colour slightly."""
@@ -59,15 +59,6 @@ def check_picture(data: bytes, background: str = WHITE) -> CheckedPicture:
     return CheckedPicture(sha256, name, media, seen.size, seen.reasons, _blank(data, background, seen))
 
 
-def is_blank(data: bytes, background: str = WHITE) -> bool:
-    """Return whether a picture has only one colour as models see it, up to the changes of a lossy format.
-
-    Raises:
-        ValueError: see `check_picture`.
-    """
-    return _blank(data, background, look(data))
-
-
 def conversion_notes(pictures: Iterable[CheckedPicture], background: str) -> list[str]:
     """Return how many pictures are converted before they are shown, and why, as at most one sentence."""
     converted = [picture for picture in pictures if picture.reasons]
@@ -81,7 +72,7 @@ def conversion_notes(pictures: Iterable[CheckedPicture], background: str) -> lis
     ]
 
 
-def _blank(data: bytes, background: str, seen: Any) -> bool:
+def _blank(data: bytes, background: str, seen: Look) -> bool:
     width, height = seen.size
     if not seen.reasons and 8 * (len(data) - HEADER) > BITS * width * height:
         return False

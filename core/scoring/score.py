@@ -107,7 +107,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
         """Return the study from which its instrument is made."""
         return self.local or self.manifest.study
 
-    @property
+    @cached_property
     def judged(self) -> dict[str, list[Estimate]]:
         """Return the estimates without measures that answer the study's questions only where it is asked otherwise."""
         return judged_of(self.manifest.study.questions, flat(self.options), self.estimates)
@@ -351,13 +351,13 @@ def measure_frame(
 def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument) -> Scores:
     """Return scores with every number that the metrics of their study compute."""
     estimates, limits = {}, [Caveat.SELECTED] if scores.manifest.renewed else []
-    words = scores.manifest.study.words
+    words, asked = scores.manifest.study.words, instrument.every_option
     columns = frozenset(name for stage in scores.observations for name in scores.frames.schema(stage))
     sentinels = [record.batch.sentinel for record in scores.manifest.stages.values() if record.batch is not None]
     limits += [Caveat.BATCH_DIFFERS] if any(found is not None and found.differs for found in sentinels) else []
     limits += [Caveat.ENDED_EARLY] if scores.manifest.ending is not None else []
     limits += [Caveat.ONE_DRAW] if any(one.repeated for one in scores.manifest.integrity.values()) else []
-    questions = questions_with(scores.manifest.study.questions, flat(instrument.every_option))
+    questions = questions_with(scores.manifest.study.questions, flat(asked))
     for name, (metric, options) in instrument.metrics.items():
         with blamed(catalogue.plugins.offers["metric"][name].plugin, f"metric {name!r}"):
             found = [described(e, metric, options, questions, words) for e in _computed(scores, name, metric, options)]
@@ -367,15 +367,15 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
     # The present digests: a file may have been given, or may have changed, after the run.
     data, study = scores.manifest.data | digest_files(instrument.files()), scores.manifest.study
     manifest = msgspec.structs.replace(scores.manifest, data=data, measured=origins(catalogue, study, models=False))
-    record = msgspec.to_builtins([manifest, instrument.every_option])
+    record = msgspec.to_builtins([manifest, asked])
     places = Places.of(record)
     named, every = msgspec.convert(places.record(record), tuple[Manifest, EveryOption])
     # A certificate is of asking a model; of published scores nobody was asked here.
-    known = calibrated(catalogue, study, instrument.every_option, data) if manifest.identities else None
+    known = calibrated(catalogue, study, asked, data) if manifest.identities else None
     if known is not None and words:
         known = msgspec.structs.replace(known, confused=tuple(reworded(text, words) for text in known.confused))
     named = msgspec.structs.replace(named, calibration=known)
-    judged = judged_of(study.questions, flat(instrument.every_option), estimates)
+    judged = judged_of(study.questions, flat(asked), estimates)
     measured = msgspec.structs.replace(
         scores,
         manifest=named,

@@ -76,7 +76,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     """The study's own, corrected within its family."""
     state: State = State.NOTHING
-    """The verdict in the words of every report: with the size that counts as small."""
+    """The verdict of every report, by the side that is the direction of the construct."""
     caveats: tuple[Caveat, ...] = ()
     placed: Placed | None = None
     """On the common scale; None of methods that have only a sign, or no value."""
@@ -192,7 +192,7 @@ def evidence_of(e: Estimate | None, method: Method, known: Mapping[str, Any], la
         p=e.p,
         above=None if not gap else gap > 0,
         verdict=e.verdict if method.sign > 0 else _TURNED.get(e.verdict, e.verdict),
-        state=state_of(e),
+        state=state_of(e, "above" if method.sign > 0 else "below"),
         caveats=e.caveats,
         placed=placed,
         lacking=_lacking(e),

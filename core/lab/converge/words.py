@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...contracts.estimates import Verdict
-from ...contracts.sizes import DECIDED, SURE, WORDS, State
+from ...contracts.sizes import SURE, WORDS
 from ...contracts.words import counted, number, p_value, percent
 from .across import Kind, Matrix
 from .convergence import Convergence
@@ -97,14 +96,7 @@ def certificates(found: Convergence) -> str:
 
 def verdict_words(e: Evidence) -> str:
     """Return the study's own verdict, in the words of its report, in the direction of the construct."""
-    return WORDS[state_of_evidence(e)]
-
-
-def state_of_evidence(e: Evidence) -> State:
-    """Return the verdict on a method, where yes is the direction of the construct."""
-    if e.state in DECIDED and e.verdict is not None:
-        return State.YES if e.verdict is Verdict.ABOVE else State.NO
-    return e.state
+    return WORDS[e.state]
 
 
 def dependence(found: Convergence) -> list[str]:

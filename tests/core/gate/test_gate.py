@@ -204,7 +204,7 @@ def test_outcome_has_labels_units_and_no_rounding_noise(scores):
 
 
 def test_two_numbers_of_what_it_takes_say_what_each_is_for(scores):
-    """One tells the value from the limit of a rule, the other the size that counts as small in the study's question."""
+    """One tells the value from the limit of a rule, the other from that of the study's question."""
     needed = Outcome("m", "c", "f", State.OPEN, "about 1,555 templates")
     reply = Reply("Is there?", Shown.OPEN, "No.", ("about 1,191 templates",))
     answer = Answer(question="Is there?", model="m", replies=(reply,), rows=(), missing="nothing")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from prejudge.core.contracts.errors import UsageError
-from prejudge.core.pictures.checking import check_picture, conversion_notes, is_blank
+from prejudge.core.pictures.checking import check_picture, conversion_notes
 from prejudge.core.pictures.names import background_colour, converted_name, source_of
 from prejudge.core.pictures.normalise import PictureSizeError, look, normalise
 from prejudge.testing import raises_code
@@ -86,7 +86,7 @@ def test_published_16_bit_faces_keep_their_grey_levels(shared_data):
             wide = np.asarray(image).astype(float)
         seen = pixels(normalise(path.read_bytes()))[..., 0]
         assert np.abs(seen - wide / 257).max() <= 0.5 and len(np.unique(seen)) > 10
-        assert not is_blank(path.read_bytes())
+        assert not check_picture(path.read_bytes()).blank
 
 
 def test_palette_grey_and_cmyk_become_rgb():
@@ -160,9 +160,9 @@ def test_bomb_is_told_by_its_header(monkeypatch):
 def test_picture_of_hidden_colours_alone_is_blank():
     picture = noise(32, 32, 4)
     picture[..., 3] = 0
-    assert is_blank(encoded(Image.fromarray(picture))) and check_picture(encoded(Image.fromarray(picture))).blank
+    assert check_picture(encoded(Image.fromarray(picture))).blank
     picture[..., 3] = 255
-    assert not is_blank(encoded(Image.fromarray(picture)))
+    assert not check_picture(encoded(Image.fromarray(picture))).blank
 
 
 def test_name_of_a_converted_picture_has_original_version_and_background():

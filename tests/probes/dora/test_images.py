@@ -10,7 +10,7 @@ import pytest
 
 from prejudge.core.contracts.errors import DataError, UnknownNameError, UsageError
 from prejudge.core.contracts.records import Draw
-from prejudge.core.pictures.checking import is_blank
+from prejudge.core.pictures.checking import check_picture
 from prejudge.probes.dora.i2t import DoraI2T, DoraI2TOptions
 from prejudge.probes.dora.image_questions import OBJECTIVE
 from prejudge.probes.dora.images import BLANK, REPEATED, DrawingOptions, DrawingStage, read_pictures
@@ -89,13 +89,13 @@ def test_both_studies_ask_for_the_same_drawings(one):
     ],
 )
 def test_blank_is_one_colour_all_over(data, blank):
-    assert is_blank(data) is blank
+    assert check_picture(data).blank is blank
 
 
 @pytest.mark.parametrize("data", [b"", b"no image", striped(1)[:60]])
 def test_what_is_no_image_is_not_judged(data):
     with pytest.raises(ValueError, match=r"\w"):
-        is_blank(data)
+        check_picture(data)
 
 
 def test_blank_filtered_and_repeated_images_are_missing_and_never_described(store, one):
