@@ -1,7 +1,6 @@
 """Whether Ray starts on this machine, by itself: it gives its own processes 30 s, too few where others keep it busy."""
 
 import contextlib
-import gc
 import subprocess
 import sys
 import warnings
@@ -39,7 +38,17 @@ def need_ray():
     ray = pytest.importorskip("ray", reason="needs the extra ray (pip install 'prejudge[ray]')")
     if why := why_not():
         pytest.skip(f"Ray does not start on this machine: {why}")
+    from ray._private.services import ConsolePopen
+
+    ConsolePopen.__del__ = forget
     return ray
+
+
+def forget(server: subprocess.Popen) -> None:
+    """Forget a server of Ray's without a warning: Ray ends its servers and never waits for them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        subprocess.Popen.__del__(server)
 
 
 @contextlib.contextmanager
@@ -51,16 +60,4 @@ def time_for_ray() -> Iterator[None]:
         cause = error if isinstance(error, UsageError) else error.__cause__
         if getattr(cause, "code", "") != "workers.start" or "timed out" not in str(cause).casefold():
             raise
-        busy = str(cause)
-    else:
-        busy = ""
-    collect_servers()
-    if busy:
-        pytest.skip(busy)
-
-
-def collect_servers() -> None:
-    """Let destructors end what Ray leaves to them: the records of its servers, some of which still run."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+        pytest.skip(str(cause))
