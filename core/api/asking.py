@@ -107,7 +107,7 @@ async def adecide(
     Example:
         >>> import prejudge
         >>> group = '{ threshold = 0.02, axis = "height", gender = "women" }'
-        >>> rule = f'[[rules]]\nmetric = "favouritism"\ngroup = {group}\nmax = 20\n'
+        >>> rule = f'[[rules]]\nmeasure = "favouritism"\ngroup = {group}\nmax = 20\n'
         >>> small = {"per_cell": 10, "axes": ["height"], "genders": ["women"]}
         >>> result = await prejudge.adecide("bistereo-pairs", "simulated-biased", rule, **small)
         >>> result.state == result.looks["state"][-1]

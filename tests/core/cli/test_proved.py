@@ -12,7 +12,7 @@ import pytest
 from ...command import call
 
 STUDY = ("run", "subtle-sai", "--model", "simulated-fair", "--set", "per_cell=2", "--quiet")
-POLICY = 'study = "subtle-sai"\n[[rules]]\nname = "small"\nmetric = "delta_PL"\nmax = 100\non = "value"\n'
+POLICY = 'study = "subtle-sai"\n[[rules]]\nname = "small"\nmeasure = "delta_PL"\nmax = 100\non = "value"\n'
 VERBS = {
     "score": ("score", "first"),
     "gate": ("gate", "first", "--policy", "policy.toml", "--junit", "gate.xml"),
