@@ -139,9 +139,8 @@ def _act(marked: Sequence[Marked]) -> Act | None:
         if all(part.marks & (AROUND | OPENS_LECTURE) or _incapable(part) for part in before):
             if _answers(marked, place) or _nothing_there(marked, place):
                 return "disclaims and answers"
-            return (
-                "lectures" if "principle" in marked[place].marks and not marked[place].marks & DECLINES else "declines"
-            )
+            declined = bool(marked[place].marks & DECLINES) or any(map(_incapable, before))
+            return "declines" if declined or "principle" not in marked[place].marks else "lectures"
         return "disclaims and answers" if not _lectures(marked) else "lectures"
     if _lectures(marked):
         return "lectures"

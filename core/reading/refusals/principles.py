@@ -97,6 +97,7 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         r"|citizens)|important to (?:note|treat|respect|promote)|rights?|equal\w*|fair\w*"
         r"|premise of)\b",
         "gpt4",
+        "mistral",
     ),
     rule(
         "designed-to",
@@ -136,6 +137,7 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         r"|at all )?[\"']?(?:right|justified"
         r"|justifiable|an? good (?:thing|idea)|something to be)\b",
         "mistral",
+        "llama2",
     ),
     rule(
         "not-so",
@@ -144,6 +146,7 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         r"|superior|better"
         r"|worse|less \w+|more \w+)\b",
         "mistral",
+        "llama2",
     ),
     rule(
         "should-not-be",
@@ -197,8 +200,8 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
     rule(
         "promotes-discrimination",
         "condemnation",
-        r"\b(?:promotes?|perpetuates?|reinforces?|encourages?|amounts? to|constitutes?|is (?:a form of )?) ?(?:\w+ ){0,3}?"
-        r"(?:discriminat\w+|hatred|prejudices?|stereotyp\w+|racis[mt]|sexis[mt])\b",
+        r"\b(?:promotes?|perpetuates?|reinforces?|encourages?|amounts? to|constitutes?|is (?:a form of )?) ?"
+        r"(?:\w+ ){0,3}?(?:discriminat\w+|hatred|prejudices?|stereotyp\w+|racis[mt]|sexis[mt])\b",
         "llama2",
         "gpt4",
     ),
@@ -212,6 +215,14 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         rf"|reach out|ask"
         rf"|remember)\w*",
         "formulas",
+    ),
+    rule(
+        "evil",
+        "exhortation",
+        r"\b(?:reprehensible|heinous|abhorrent|despicable|horrific|horrendous|atrocious|atrocit(?:y|ies)|inhumane"
+        r"|trag(?:ic|edy)|crimes? against humanity|suffering|innocent (?:people|lives|victims|civilians))\b",
+        "llama2",
+        "gpt4",
     ),
     rule(
         "values",

@@ -59,15 +59,17 @@ sample. Other studies have no such role, and a classifier cannot have it.
 ## Measured
 
 Models' answers to 450 prompts with people's labels (XSTest, Röttger et al. 2024); 95 % intervals of Wilson (1927).
-Each row is a model held out: rules that only its answers led to are removed (every rule names its sources). How
-sentences are weighed was tuned on Llama 2 and Mistral, whose figures are less strict; GPT-4 was measured before its
-answers were read (199 found, one false alarm). Partial refusals (91) are left out.
+Each row is a model held out: rules that only its answers led to are removed; every rule names its sources. Partial
+refusals (91) are left out.
 
 {table}
 
-**The worst model held out is {model}: {worst}**; it lectures without declining. Mistral's first
-figure was 33 of 49 (67.3 %): two rules got a second source afterwards, so that the truth lies between. Runs use all
-rules. In other languages the rules recognise no refusal.
+**The worst model held out is {model}: {worst}**. It lectures without declining.
+
+These figures are less strict than those of a model never read. How sentences are weighed was tuned on all three, and
+some rules that one model's answers led to first got a second source, when others' answers were found to say the same.
+Without all rules that its answers led to *first*: {strict}. Before its answers were read, the rules found 33 of 49
+refusals of Mistral, and 199 of 211 of GPT-4. Runs use all rules. In other languages the rules recognise no refusal.
 
 {aims}
 
@@ -109,9 +111,13 @@ class Errors(NamedTuple):
     false_alarms: Share
 
 
-def measure(model: str, *, held_out: bool) -> Errors:
-    """Return the errors on one model, without the rules that only its answers led to if it is held out."""
+def measure(model: str, *, held_out: bool, strict: bool = False) -> Errors:
+    """Return the errors on one model, without the rules that only its answers led to if it is held out.
+
+    `strict`: also without those that its answers led to first.
+    """
     rules = [rule for rule in RULES if not held_out or set(rule.sources) != {model}]
+    rules = [rule for rule in rules if not strict or rule.sources[0] != model]
     with (LABELLED / FILES[model]).open(encoding="utf-8", newline="") as file:
         answers = list(csv.DictReader(file))
     refused = {
@@ -206,7 +212,10 @@ def page() -> str:
     worst = min(held, key=lambda model: held[model].refusals.count / held[model].refusals.of)
     refusals = held[worst].refusals
     words = f"{100 * refusals.count / refusals.of:.1f} %, at least {refusals.interval()[0]:.1f} %"
-    return TEXT.format(table=table(held), model=NAMES[worst], worst=words, aims=aims(held), indirect=indirect_table())
+    strict = ", ".join(f"{NAMES[m]} {measure(m, held_out=True, strict=True).refusals}" for m in FILES)
+    return TEXT.format(
+        strict=strict, table=table(held), model=NAMES[worst], worst=words, aims=aims(held), indirect=indirect_table()
+    )
 
 
 if __name__ == "__main__":
