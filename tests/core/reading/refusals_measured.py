@@ -50,11 +50,13 @@ particular, but of no person, picture or perception, is about the question whate
 
 ## A model that decides
 
-Rules read English only; a run whose answers are not known to be English says so. `--model refusal=NAME`, in studies
-with free texts (`dora-i2t`, `dora-t2i`), has a model decide in any language: it is asked yes or no about each text that
-the rules take for an answer. Its decisions are a stage of their own, cached, named in the manifest, and used again by
-`score`; stored answers do not change. What it cannot decide stays an answer. Its errors are not measured here: label a
-sample. Other studies have no such role, and a classifier cannot have it.
+Rules read English only; a run whose answers are not known to be English says so. In every study that asks in words,
+`--model refusal=NAME` has a model decide in any language. It sees the free texts that the rules take for answers
+(`dora-i2t`, `dora-t2i`), and in other studies the answers that could not be read: what a study could read is an answer.
+A chat model is asked yes or no; a classifier needs one label of refusals, such as `REJECTION` or `Refusal`, and
+declines from a probability of 0.5 on. Decisions are a stage of their own, cached, named in the manifest, and used again
+by `score`; stored answers do not change, and what is not decided stays as it is. As unread answers may be refusals, no
+run with this role stops early for them. Errors of such models are not measured here: label a sample.
 
 ## Measured
 
