@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..catalogue.study import SUBJECT
+from ..contracts.abilities import CHAT, OPERATIONS
+from ..contracts.records import Likelihood
 from ..contracts.sizes import State
 from ..contracts.words import p_value, percent
 from ..fitness import Profile, StageFitness, difference_in_refusals, mass_words, remedies, unfit_words, unvaried_words
@@ -15,8 +17,6 @@ DECLINES = (
     "The model declines the question more often for some groups: {most} of {most_asked:,} answers about {of_most}, "
     "{least} of {least_asked:,} about {of_least} (chi-square test, p {p})."
 )
-JOINED = ("chat", "chat_format")
-"""Settings of local models that are `plain` where messages are joined, without a chat template."""
 LEVEL, LEAST = 0.05, 0.1
 """Level of the test, and difference in shares of refusals, from which on it is the first sentence."""
 
@@ -35,9 +35,10 @@ def unfit_remedy(scores: Scores) -> str:
     fitness = next(fitness for fitness in scores.fitness if not fitness.fit)
     options: Mapping[str, object] = scores.options.probe
     limit = options.get("max_tokens")
-    identity = scores.manifest.identities.get(fitness.role)
-    joined = identity is not None and "plain" in map(identity.settings.get, JOINED)
-    return remedies(fitness.every, limit if isinstance(limit, int) else None, scores.by_likelihood, base=joined)
+    able = scores.manifest.abilities.get(fitness.role)
+    base = able is not None and CHAT not in able
+    way = scores.by_likelihood if able is None or OPERATIONS[Likelihood] in able else ""
+    return remedies(fitness.every, limit if isinstance(limit, int) else None, way, base=base)
 
 
 def first_sentences(scores: Scores) -> Iterator[str]:

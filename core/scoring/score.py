@@ -205,7 +205,8 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     def confused(self) -> tuple[str, ...]:
         """Return what the study cannot tell from bias, by its certificate."""
         known = self.manifest.calibration
-        return () if known is None else known.confused
+        fit = all(fitness.fit for fitness in self.fitness)  # without a number there is nothing to mistake
+        return known.confused if known is not None and fit else ()
 
     @property
     def answered(self) -> bool:
