@@ -386,7 +386,10 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(judged[name])),
         conclusions=_conclusions(scores, instrument, judged, places),
-        methods=tuple(places.text(reworded(m.methods(o), study.words)) for m, o in instrument.metrics.values()),
+        methods=(
+            *(text for stage in scores.stages if (text := stage.method())),
+            *(places.text(reworded(m.methods(o), study.words)) for m, o in instrument.metrics.values()),
+        ),
         metrics=instrument.metrics,
         options=every,
         rereads=instrument.options.rereads,
