@@ -14,6 +14,7 @@ from ..answer import Answer
 from ..contracts.adapter import Identity
 from ..contracts.estimates import Chart, Estimate, Example, Listing
 from ..contracts.records import Scalar
+from .marked import Pieces
 from .pictures import Picture
 
 if TYPE_CHECKING:
@@ -70,6 +71,28 @@ class ShownExample(msgspec.Struct, frozen=True):
     """Pairs of a label and the sha256 (hex) of an image."""
 
 
+class Twin(msgspec.Struct, frozen=True):
+    """One of two questions that differ in their group: its level, what was asked, and the answer."""
+
+    level: str
+    asked: Pieces
+    answer: str
+
+
+class Twins(msgspec.Struct, frozen=True):
+    """Two questions that differ in one group, and how often such pairs are answered differently."""
+
+    factor: str
+    pair: tuple[Twin, Twin]
+    differ: int
+    pairs: int
+
+    @property
+    def count(self) -> str:
+        """Return how many of such pairs are answered differently."""
+        return f"{self.differ:,} of {self.pairs:,} such pairs are answered differently"
+
+
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a report. The page leaves out empty parts."""
 
@@ -104,6 +127,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     published: Sequence[Published] = ()
     missing: Sequence[Table] = ()
     """Counts of statuses: a table per stage, with reasons where answers are missing."""
+    twins: Twins | None = None
+    """The pair of answers beside the findings, hidden until the reader opens it."""
     examples: Sequence[ShownExample] = ()
     pictures: Mapping[str, Picture] = {}
     """The images of the examples, by sha256; an image that is not here is shown as its sha256 only."""
@@ -116,3 +141,11 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Differences from the paper."""
     provenance: Mapping[str, Nested] = {}
     """Versions, run id, times, store, cache counts, seeds, options, data file, command. Never a key or token."""
+
+    @property
+    def asks(self) -> str:
+        """Return the question in the place of a title: the only one that is answered, or that of the study."""
+        if self.answer is None:
+            return ""
+        replies = self.answer.replies
+        return replies[0].asks if len(replies) == 1 else self.answer.question
