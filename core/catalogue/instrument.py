@@ -136,6 +136,11 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         """Return the stages, in order, without optional ones whose role has no model."""
         return [stage for stage in self.every_stage() if not stage.rules.optional or stage.role in self.roles]
 
+    def methods(self) -> Iterator[str]:
+        """Yield how answers become outcomes and numbers, in sentences."""
+        yield from filter(None, (stage.method() for stage in self.stages()))
+        yield from (metric.methods(options) for metric, options in self.metrics.values())
+
     def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""
         return list(self._stages)

@@ -279,10 +279,7 @@ class Catalogue:
             limit=study.limit,
             roles=frozenset(study.roles),
             refusals=kind_for(lambda need: ROLE in study.roles and self.is_suited(study.roles[ROLE], need)),
-            metrics={
-                name: (metrics[name], build_options(name, metrics[name].options, v))
-                for name, v in study.metrics.items()
-            },
+            metrics={n: (metrics[n], build_options(n, metrics[n].options, v)) for n, v in study.metrics.items()},
             recorded=design,
         )
 

@@ -11,7 +11,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.certificates import calibrated, flat
-from ..catalogue.instrument import STAGE, EveryOption, Instrument
+from ..catalogue.instrument import EveryOption, Instrument
 from ..catalogue.material import reworded
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
@@ -205,8 +205,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     def confused(self) -> tuple[str, ...]:
         """Return what the study cannot tell from bias, by its certificate."""
         known = self.manifest.calibration
-        fit = all(fitness.fit for fitness in self.fitness)  # without a number there is nothing to mistake
-        return known.confused if known is not None and fit else ()
+        return known.confused if known is not None and all(fitness.fit for fitness in self.fitness) else ()
 
     @property
     def answered(self) -> bool:
@@ -340,9 +339,7 @@ def measure_frame(
     manifest = _remeasured(headless, assignments or {})
     instrument = catalogue.instrument(manifest.study, manifest.design)
     stages = tuple(instrument.stages())
-    frames = (
-        unstack(observations, stages) if STAGE in observations.columns else {last_measured(stages).name: observations}
-    )
+    frames = unstack(observations, stages)
     frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
     # Of published scores no model was asked: there is nothing to resume.
@@ -386,10 +383,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(judged[name])),
         conclusions=_conclusions(scores, instrument, judged, places),
-        methods=(
-            *(text for stage in scores.stages if (text := stage.method())),
-            *(places.text(reworded(m.methods(o), study.words)) for m, o in instrument.metrics.values()),
-        ),
+        methods=tuple(places.text(reworded(text, study.words)) for text in instrument.methods()),
         metrics=instrument.metrics,
         options=every,
         rereads=instrument.options.rereads,

@@ -149,7 +149,7 @@ def plan_scores(
 
 
 def _led(bare: Encoded, ids: Sequence[int]) -> Encoded:
-    """Return a text without images behind the tokens that `ids` has before it; what is said of its tokens is 0 there."""
+    """Return a text without images behind the tokens that `ids` has before it; inputs by token are 0 there."""
     count = len(ids) - len(bare.ids)
 
     def padded(values: Any) -> Any:
