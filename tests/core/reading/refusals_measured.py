@@ -32,8 +32,7 @@ TEXT = """\
 
 The table is written by `make refusals`.
 
-What a model says when it declines is about the question, not about anybody. Rules read English sentences by what they
-do; there is no classifier.
+Rules read English sentences by what they do; no classifier is shipped.
 
 | act | means | read as |
 | --- | --- | --- |
@@ -70,8 +69,10 @@ refusals (91) are left out.
 
 These figures are less strict than those of a model never read. How sentences are weighed was tuned on all three, and
 some rules that one model's answers led to first got a second source, when others' answers were found to say the same.
-Without all rules that its answers led to *first*: {strict}. Before its answers were read, the rules found 33 of 49
-refusals of Mistral, and 199 of 211 of GPT-4. Runs use all rules. In other languages the rules recognise no refusal.
+Without all rules that its answers led to *first*:
+{strict}.
+Before its answers were read, the rules found 33 of 49
+refusals of Mistral, and 199 of 211 of GPT-4. Runs use all rules.
 
 {aims}
 
