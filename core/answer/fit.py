@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..catalogue.study import SUBJECT
 from ..contracts.abilities import CHAT, OPERATIONS
@@ -33,12 +33,10 @@ def unfit_reply(question: str, scores: Scores) -> Reply | None:
 def unfit_remedy(scores: Scores) -> str:
     """Return what to change so that a model may answer the questions of the first stage where it could not."""
     fitness = next(fitness for fitness in scores.fitness if not fitness.fit)
-    options: Mapping[str, object] = scores.options.probe
-    limit = options.get("max_tokens")
-    able = scores.manifest.abilities.get(fitness.role)
-    base = able is not None and CHAT not in able
-    way = scores.by_likelihood if able is None or OPERATIONS[Likelihood] in able else ""
-    return remedies(fitness.every, limit if isinstance(limit, int) else None, way, base=base)
+    limit: object = scores.options.probe.get("max_tokens")
+    able = scores.manifest.abilities.get(fitness.role, (CHAT, OPERATIONS[Likelihood]))
+    way = scores.by_likelihood if OPERATIONS[Likelihood] in able else ""
+    return remedies(fitness.every, limit if isinstance(limit, int) else None, way, base=CHAT not in able)
 
 
 def first_sentences(scores: Scores) -> Iterator[str]:

@@ -129,6 +129,8 @@ class Row(msgspec.Struct, frozen=True):
     number: Number
     state: State
     estimate: Estimate
+    section: str = ""
+    """What it stands under, where rows are of several models."""
 
     @property
     def verdict(self) -> str:

@@ -52,7 +52,7 @@ def with_rows(replies: Sequence[Reply], asked: Sequence[Asked]) -> tuple[tuple[R
         free -= len(take)
     varying = varying_of([e for _, rows in chosen for e in rows])
     every = sum(len(one.answering) + len(one.finer) for one in asked)
-    rows = [[_row(one.question, e, varying) for e in own if e.value is not None] for one, own in chosen]
+    rows = [[row_of(one.question, e, varying) for e in own if e.value is not None] for one, own in chosen]
     shown = sum(map(len, rows))
     filled = [msgspec.structs.replace(reply, rows=tuple(own)) for reply, own in zip(replies, rows, strict=True)]
     return tuple(filled), LEFT.format(shown=shown, every=every) if rows and every > shown else ""
@@ -67,7 +67,8 @@ def varying_of(estimates: Sequence[Estimate]) -> frozenset[str]:
     return frozenset(name for (_, name), levels in found.items() if len(levels) > 1)
 
 
-def _row(question: Question, e: Estimate, varying: frozenset[str]) -> Row:
+def row_of(question: Question, e: Estimate, varying: frozenset[str]) -> Row:
+    """Return the row of an estimate that belongs to a question; `varying`: factors whose levels name it."""
     return Row(label_of(e), e.meaning, about_of(e, varying), Number.of(e), state_of(question, e), e)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from ..answer import Answer
+from ..answer import Answer, Reply
 from ..contracts.adapter import Identity
 from ..contracts.estimates import Chart, Estimate, Example, Listing
 from ..contracts.records import Scalar
@@ -19,6 +19,8 @@ from .pictures import Picture
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from .forest import Forest
 
 Nested: TypeAlias = "Scalar | Sequence[Nested] | Mapping[str, Nested]"
 """Plain values in nested mappings and lists."""
@@ -93,6 +95,17 @@ class Twins(msgspec.Struct, frozen=True):
         return f"{self.differ:,} of {self.pairs:,} such pairs are answered differently"
 
 
+class Card(msgspec.Struct, frozen=True):
+    """The answer of one of several models, on a page that puts them together."""
+
+    label: str
+    reply: Reply
+    size: str
+    """What was measured, as a sentence."""
+    notes: tuple[str, ...] = ()
+    """Sentences that follow it."""
+
+
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a report. The page leaves out empty parts."""
 
@@ -108,6 +121,12 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Time of the requests."""
     answer: Answer | None = None
     """The first screen of a run; a page without one begins with `conclusions` and `headline`."""
+    cards: Sequence[Card] = ()
+    """The answers of several models, in the place of one."""
+    forest: Forest | None = None
+    """The figure of the cards."""
+    facts: Mapping[str, str] = {}
+    """What else the reader of the cards has to know, by a heading."""
     estimates: Sequence[Estimate]
     headline: Sequence[Estimate] | None = None
     """The rows to show first; None: per metric, the estimates with the broadest groups, if they are few."""

@@ -31,6 +31,7 @@ class Line(msgspec.Struct, frozen=True):
     verdict: str
     state: str
     plot: Plot | None
+    section: str
 
 
 class Forest(msgspec.Struct, frozen=True):
@@ -52,6 +53,8 @@ class Forest(msgspec.Struct, frozen=True):
     """Heading of the corrected values; empty: there are none."""
     counted: bool
     """Whether the answers behind the numbers are known."""
+    bare: bool
+    """Whether a number has no interval."""
 
 
 def forest_of(reply: Reply) -> Forest | None:
@@ -84,6 +87,7 @@ def forest_of(reply: Reply) -> Forest | None:
         (place(band[0]) or 0.0, place(band[1]) or 0.0) if band else None,
         HEAD if corrected else "",
         any(row.number.n for row in rows),
+        any(row.number.low is None for row in rows),
     )
 
 
@@ -99,6 +103,7 @@ def _line(row: Row, place: Callable[[float | None], float | None], corrected: bo
         row.verdict,
         row.state.value,
         Plot(value, low, high, neutral, row.estimate.shown) if value is not None else None,
+        row.section,
     )
 
 
