@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from ..catalogue.refusal_stage import last_measured
 from ..catalogue.study import Catalogue
 from ..compare.pair import key_of
 from ..contracts.corrected import CORRECTED, RAW, Correction
@@ -112,7 +113,7 @@ def _column_of(scores: Scores, matrix: Matrix) -> str:
     frame = scores.frame
     exact, near = [], dict[str, set[str]]()
     for name in frame.columns:
-        if name in scores.stages[-1].factors:
+        if name in last_measured(scores.stages).factors:
             continue  # what was asked has no errors
         levels = frame[name].drop_nulls().unique()
         words = {level_word(level) for level in levels.head(MOST_LEVELS)}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ..catalogue.study import SUBJECT
+from ..contracts.abilities import CHAT, OPERATIONS
+from ..contracts.records import Likelihood
 from ..contracts.sizes import State
 from ..contracts.words import p_value, percent
 from ..fitness import Profile, StageFitness, difference_in_refusals, mass_words, remedies, unfit_words, unvaried_words
@@ -15,8 +17,6 @@ DECLINES = (
     "The model declines the question more often for some groups: {most} of {most_asked:,} answers about {of_most}, "
     "{least} of {least_asked:,} about {of_least} (chi-square test, p {p})."
 )
-JOINED = ("chat", "chat_format")
-"""Settings of local models that are `plain` where messages are joined, without a chat template."""
 LEVEL, LEAST = 0.05, 0.1
 """Level of the test, and difference in shares of refusals, from which on it is the first sentence."""
 
@@ -33,11 +33,10 @@ def unfit_reply(question: str, scores: Scores) -> Reply | None:
 def unfit_remedy(scores: Scores) -> str:
     """Return what to change so that a model may answer the questions of the first stage where it could not."""
     fitness = next(fitness for fitness in scores.fitness if not fitness.fit)
-    options: Mapping[str, object] = scores.options.probe
-    limit = options.get("max_tokens")
-    identity = scores.manifest.identities.get(fitness.role)
-    joined = identity is not None and "plain" in map(identity.settings.get, JOINED)
-    return remedies(fitness.every, limit if isinstance(limit, int) else None, scores.by_likelihood, base=joined)
+    limit: object = scores.options.probe.get("max_tokens")
+    able = scores.manifest.abilities.get(fitness.role, (CHAT, OPERATIONS[Likelihood]))
+    way = scores.by_likelihood if OPERATIONS[Likelihood] in able else ""
+    return remedies(fitness.every, limit if isinstance(limit, int) else None, way, base=CHAT not in able)
 
 
 def first_sentences(scores: Scores) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
+from ..catalogue.refusal_stage import last_measured
 from ..contracts import PROMPT_KEY
 from ..contracts.estimates import Estimate
 from ..contracts.sizes import FEWEST_UNITS
@@ -59,7 +60,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 def counted_units(scores: Scores, estimates: Iterable[Estimate]) -> Counted | None:
     """Return the units of a run's last stage, by all that the estimates tell apart; None where nothing tells them."""
-    stage = scores.stages[-1].name
+    stage = last_measured(scores.stages).name
     columns = scores.frames.schema(stage).names()
     key = PROMPT_KEY if PROMPT_KEY in columns else "key"
     if key not in columns:

@@ -15,7 +15,7 @@ from ..contracts.options import choices_of
 from ..contracts.records import Generate, Likelihood, Request
 from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages, main_of
-from .refusal_stage import with_refusals
+from .refusal_stage import RefusalStage, last_measured, with_refusals
 
 STAGE = "stage"
 """The column that names the stage of an observation, if those of several stages are stacked."""
@@ -46,6 +46,8 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
     """What part of the study is asked."""
     recorded: Roles | None = None
     """What a run recorded of its design."""
+    refusals: type[RefusalStage] = RefusalStage
+    """How a model of the role `refusal` is asked."""
 
     @cached_property
     def design(self) -> Roles | None:
@@ -134,6 +136,11 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         """Return the stages, in order, without optional ones whose role has no model."""
         return [stage for stage in self.every_stage() if not stage.rules.optional or stage.role in self.roles]
 
+    def methods(self) -> Iterator[str]:
+        """Yield how answers become outcomes and numbers, in sentences."""
+        yield from filter(None, (stage.method() for stage in self.stages()))
+        yield from (metric.methods(options) for metric, options in self.metrics.values())
+
     def every_stage(self) -> list[Stage]:
         """Return the stages, in order."""
         return list(self._stages)
@@ -145,10 +152,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _unlimited(self) -> tuple[Stage, ...]:
-        stages = self.probe.stages(self.options)
-        # A metric of the last stage alone would read the decisions in place of the answers.
-        every = all(metric.every_stage for metric, _ in self.metrics.values())
-        return with_refusals(stages) if every else tuple(stages)
+        return with_refusals(self.probe.stages(self.options), self.refusals)
 
     @cached_property
     def _stages(self) -> tuple[Stage, ...]:
@@ -186,7 +190,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
         stages = self.every_stage()
         for name, (metric, options) in self.metrics.items():
             columns = set(ALWAYS) | ({STAGE} if metric.every_stage else set())
-            for stage in stages if metric.every_stage else self.stages()[-1:]:
+            for stage in stages if metric.every_stage else [last_measured(self.stages())]:
                 columns |= {*stage.factors, *stage.outcomes, *([REASONING] if stage.operation is Generate else [])}
             lacking = sorted(metric.columns(options) - columns)
             if lacking and self.design is not None:

@@ -26,6 +26,7 @@ from .material import wordings_of, words_on
 from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
+from .refusal_stage import ROLE, kind_for
 from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
 from .studyfile import is_study_file, read_study_file
 from .trust import Want, ensure_hub_name, load_allowed, load_registry
@@ -277,10 +278,8 @@ class Catalogue:
             options=build_options(study.name, probe.options, study.options),
             limit=study.limit,
             roles=frozenset(study.roles),
-            metrics={
-                name: (metrics[name], build_options(name, metrics[name].options, v))
-                for name, v in study.metrics.items()
-            },
+            refusals=kind_for(lambda need: ROLE in study.roles and self.is_suited(study.roles[ROLE], need)),
+            metrics={n: (metrics[n], build_options(n, metrics[n].options, v)) for n, v in study.metrics.items()},
             recorded=design,
         )
 

@@ -80,7 +80,7 @@ def show(scores: Scores, place: str = "") -> None:
         console.print(f"Note: {warning}")
     for sentence in scores.confused:
         console.print(sentence)
-    if (known := scores.manifest.calibration) is not None:
+    if (known := scores.manifest.calibration) is not None and all(fitness.fit for fitness in scores.fitness):
         console.print(f"Calibration: {known.told}", soft_wrap=True)
     if scores.run.state != "imported":
         console.print(f"Run:    {scores.run.name}")

@@ -13,8 +13,9 @@ from ..annotation import corrected_run
 from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
 from ..contracts.words import counted
+from ..engine.manifest import manifest_of
 from ..scoring.published import score_published
-from ..scoring.readings import READING, compare_readings, ensure_reading
+from ..scoring.readings import READING, compare_readings, ensure_reading, versions_words
 from ..scoring.score import score as score_run
 from ..store import Store
 from ..store.reading import get_run
@@ -92,7 +93,9 @@ def show_readings(catalogue: Catalogue, place: str, name: str, readings: tuple[s
     console = terminal()
     with Store(place, writable=False) as store:
         stages = compare_readings(catalogue, store, name, *readings)
+        versions = versions_words(manifest_of(get_run(store, name)).readers)
     console.print(f"Of the answers of this run, read as in {readings[0]!r} and then in {readings[1]!r}:")
+    console.print(versions, soft_wrap=True, highlight=False)
     for stage in stages:
         console.print(
             f"{stage.stage}: {stage.changed:,} of {counted(stage.answers, 'answer')} have another value: "

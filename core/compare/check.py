@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..catalogue.origins import changes
+from ..catalogue.refusal_stage import last_measured
 from ..catalogue.study import Catalogue
 from ..contracts import Options
 from ..contracts.canonical import identity_digest
@@ -98,7 +99,7 @@ def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> 
 
 
 def _items(scores: Scores) -> set[tuple[object, ...]]:
-    return set(scores.last.select(scores.stages[-1].factors).iter_rows())
+    return set(scores.last.select(last_measured(scores.stages).factors).iter_rows())
 
 
 def _options(prefix: str, one: Options, two: Options, paths: Collection[str] = PATHS) -> Iterator[Different]:

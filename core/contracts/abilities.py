@@ -62,6 +62,11 @@ class Abilities(msgspec.Struct, frozen=True, kw_only=True):
     """Why it cannot do something, in a sentence that says how to change that: by operation, field, `images` or
     `chat`."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the operations, and `chat`, in order."""
+        return tuple(sorted({*self.operations, *([CHAT] if self.chat else [])}))
+
     def without(self, reasons: Mapping[str, str]) -> Abilities:
         """Return these abilities less some operations, fields, `images` or `chat`.
 

@@ -182,6 +182,10 @@ class Stage(ABC):
         """Return what a reader needs to know of the material, in sentences: `plan` and reports show them."""
         return ()
 
+    def method(self) -> str:
+        """Return, in sentences, how responses become outcomes where there is a choice: a report's methods have it."""
+        return ""
+
     @abstractmethod
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Return the `outcomes` of one response, or `Unreadable`.

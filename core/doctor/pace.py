@@ -103,9 +103,15 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """Return it as text."""
         passed = "time not known" if self.seconds is None else f"about {duration(self.seconds)}"
+        each = "" if self.seconds is None or not self.requests else f", {_short(self.seconds / self.requests)} each"
         price = "" if self.cost is None else f", ~{self.cost:,.2f} USD"
         stage = " of the first stage" if self.more else ""
-        return f"{passed}{price} ({self.requests:,} requests{stage})"
+        return f"{passed}{price} ({self.requests:,} requests{stage}{each})"
+
+
+def _short(seconds: float) -> str:
+    """Return a time of one request, with two digits."""
+    return f"{seconds * 1000:.2g} ms" if seconds < 0.1 else f"{seconds:.2g} s" if seconds < 100 else duration(seconds)
 
 
 def estimate_stage(stage: Stage, adapter: Timed, prices: Prices, *, more: bool) -> Estimated:

@@ -76,20 +76,26 @@ class Asked(NamedTuple):
 
     instrument: Instrument
     stage: Stage
-    """The first of its subject."""
+    """The first of its subject whose answers are measured."""
 
 
 def _asked(catalogue: Catalogue, name: str, model: str, assignment: str) -> Asked:
     options = parse_assignments([assignment] if assignment else [])
     instrument = catalogue.instrument(catalogue.study(name, {SUBJECT: model}, options))
-    return Asked(instrument, next(stage for stage in instrument.every_stage() if stage.role == SUBJECT))
+    return Asked(instrument, _first(instrument, role=SUBJECT))
+
+
+def _first(instrument: Instrument, role: str | None = None) -> Stage:
+    """Return the first stage, of a role or of all, that does not only prepare the next."""
+    stages = [stage for stage in instrument.every_stage() if role is None or stage.role == role]
+    return next((stage for stage in stages if not stage.rules.auxiliary), stages[0])
 
 
 def _takes(catalogue: Catalogue, model: str, adapter: Timed, asked: Asked) -> str:
-    first = asked.instrument.every_stage()[0]
+    first = _first(asked.instrument)
     if asked.stage is not first:
         return f"time not known: what it is asked depends on the answers of the role {first.role!r}"
-    prices, more = catalogue.registry.model(model).prices, len(asked.instrument.stages()) > 1
+    prices, more = catalogue.registry.model(model).prices, asked.stage is not asked.instrument.stages()[-1]
     return estimate_stage(asked.stage, adapter, prices, more=more).words
 
 

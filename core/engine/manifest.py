@@ -85,6 +85,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """By role, what a model's own files say of it, such as name, size, quantisation and licence."""
     settings: dict[str, dict[str, Scalar]] = {}
     """By role, the settings of an identity that differ from the adapter's defaults."""
+    abilities: dict[str, tuple[str, ...]] = {}
+    """By role, what its model can do, as its adapter declares: names of operations, and `chat` (`Abilities`)."""
     stages: dict[str, StageRecord] = {}
     integrity: dict[str, Integrity] = {}
     """By stage whose model has an endpoint: what was found out about that."""

@@ -6,7 +6,7 @@ times there is `prompt_key`, which all samples of one prompt share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 
 import msgspec
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from ..catalogue.instrument import ALWAYS, FIRST, STAGE
+from ..catalogue.refusal_stage import last_measured
 from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
 from ..contracts.records import Classify, Draw, Generate, Scalar
@@ -209,8 +210,10 @@ def stack(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(named, how="diagonal_relaxed")
 
 
-def unstack(frame: pl.DataFrame, stages: Iterable[Stage]) -> dict[str, pl.DataFrame]:
-    """Return the observations by stage: the inverse of `stack`."""
+def unstack(frame: pl.DataFrame, stages: Sequence[Stage]) -> dict[str, pl.DataFrame]:
+    """Return the observations by stage: the inverse of `stack`. Those of one stage are of the last that is measured."""
+    if STAGE not in frame.columns:
+        return {last_measured(stages).name: frame}
     return {
         stage.name: frame.filter(pl.col(STAGE) == stage.name).select(
             name

@@ -14,7 +14,7 @@ from ..catalogue.origins import Origin
 from ..catalogue.plugins import blamed
 from ..catalogue.prices import Prices
 from ..catalogue.study import Study
-from ..contracts.adapter import ModelAdapter
+from ..contracts.adapter import ModelAdapter, abilities_of
 from ..contracts.canonical import encode
 from ..contracts.probe import count_trials
 from ..contracts.words import counted
@@ -187,6 +187,7 @@ class RunRecord:
             identities={role: adapters[model].identity for role, model in study.roles.items()},
             described={role: dict(facts) for role, m in study.roles.items() if (facts := adapters[m].describe())},
             settings={role: values for role, values in settings.items() if values},
+            abilities={role: abilities_of(adapters[model]).names for role, model in study.roles.items()},
             data=digest_data(msgspec.structs.asdict(self.instrument.options)),
             options=self.instrument.every_option,
             design=self.instrument.design,

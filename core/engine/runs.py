@@ -33,6 +33,7 @@ from .roles import ensure_same_models, ensure_set_up
 from .run_options import RunOptions
 from .run_record import Parts, RunRecord
 from .stage_run import Resources, StageRun
+from .unread import with_unread
 
 __all__ = ["RunOptions", "execute"]
 YOUNG = 50_000
@@ -172,7 +173,8 @@ async def _ask(record: RunRecord, resources: Resources) -> None:
 async def _ask_stages(record: RunRecord, resources: Resources, ledger: Ledger, since: float) -> None:
     stages, earlier = record.instrument.stages(), dict[str, pl.DataFrame]()
     for stage in stages:
-        await StageRun(stage, resources, record, ledger).ask(earlier, since)
+        frames = with_unread(resources.store, ledger.run_id, stage, earlier)
+        await StageRun(stage, resources, record, ledger).ask(frames, since)
         if stage is not stages[-1]:
             earlier[stage.name] = observe_stage(resources.store, ledger.run_id, stage)
             earlier |= decided(earlier, [stage])

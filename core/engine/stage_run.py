@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 
 from ..catalogue.plugins import blamed
+from ..catalogue.refusal_stage import RefusalStage
 from ..catalogue.study import SUBJECT
 from ..contracts import Stage
 from ..contracts.adapter import ModelAdapter, Remark, abilities_of
@@ -100,6 +101,8 @@ class StageRun:
         if options.keep_going or options.accept_unfit or options.mode == "replay" or options.timing:
             return None
         instrument = self._record.instrument
+        if any(self._stage.name in stage.of_unread for stage in instrument.stages() if isinstance(stage, RefusalStage)):
+            return None  # what cannot be read may be a refusal, which only a later stage tells
         able = abilities_of(self._adapter)
         likelihood = "likelihood" in able.operations and self._stage.role == SUBJECT
         limit = getattr(instrument.options, "max_tokens", None)

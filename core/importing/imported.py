@@ -18,6 +18,7 @@ import polars as pl
 from ..catalogue.needs import ensure_asked
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
+from ..catalogue.refusal_stage import last_measured
 from ..catalogue.study import Catalogue, Study
 from ..contracts import MatchedStage, Stage, Trial
 from ..contracts.abilities import OPERATIONS
@@ -169,7 +170,7 @@ class _Import:
             faults += part.faults
             trials, failed = trials + len(ordered), failed + len(part.failed)
             reasons.update((failure.key, failure.message) for failure in part.failed)
-            if stage.name != self._stages[-1].name:
+            if stage.name != last_measured(self._stages).name:
                 frames.append(part.frame())
         self._unreadable(faults)
         self._records[stage.name] = StageRecord(

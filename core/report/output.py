@@ -15,6 +15,7 @@ from ..answer.lost import lost_examples
 from ..answer.twins import twin_pair
 from ..catalogue.published import Published as PublishedValue
 from ..catalogue.published import references, unresolved, whose
+from ..catalogue.refusal_stage import last_measured
 from ..catalogue.study import SUBJECT
 from ..contracts import Estimate, Stage
 from ..contracts.errors import UnknownNameError, UsageError
@@ -161,7 +162,7 @@ def published_beside_measured(scores: Scores, beside: Collection[str] = ()) -> l
         UsageError: no model has published values.
         UnknownNameError: one of the models has none.
     """
-    stage, study = scores.stages[-1], scores.manifest.study
+    stage, study = last_measured(scores.stages), scores.manifest.study
     estimates = [estimate for group in scores.estimates.values() for estimate in group]
     names = [str(name) for name in (study.roles.get(SUBJECT), study.options.get("published_model")) if name]
     imported = scores.manifest.mode == IMPORTED
@@ -186,7 +187,7 @@ def published_beside_measured(scores: Scores, beside: Collection[str] = ()) -> l
 
 def _beside(value: PublishedValue, estimates: Sequence[Estimate], scores: Scores, *, mine: bool) -> Published:
     """Return a published value beside the run's: an estimate, or a number of units; None if it has neither."""
-    stage = scores.stages[-1]
+    stage = last_measured(scores.stages)
     measured, why = None, "" if mine else "of another model"
     if own := scores.manifest.study.own_data:
         # The published value is of the paper's data: beside that of other data it is no replication.

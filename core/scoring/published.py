@@ -7,6 +7,7 @@ import time
 import msgspec
 
 from ..catalogue.origins import origins
+from ..catalogue.refusal_stage import last_measured
 from ..catalogue.study import SUBJECT, Catalogue, Study
 from ..contracts import Probe
 from ..contracts.errors import UsageError
@@ -53,5 +54,6 @@ def score_published(catalogue: Catalogue, study: Study, path: str, model: str = 
     )
     stages = tuple(instrument.stages())
     run = RunRow(0, run_name(name), study.name, "imported", "", time.time(), None)
-    observations = {stages[-1].name: with_parts(imported.observations, instrument.design)}
-    return measure_scores(catalogue, Scores(run, manifest, stages[-1:], observations, {}, (), {}, ()), instrument)
+    last = last_measured(stages)
+    observations = {last.name: with_parts(imported.observations, instrument.design)}
+    return measure_scores(catalogue, Scores(run, manifest, (last,), observations, {}, (), {}, ()), instrument)

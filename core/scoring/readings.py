@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -11,12 +11,29 @@ from ..catalogue.study import Catalogue
 from ..contracts import Stage
 from ..contracts.errors import UsageError
 from ..engine.manifest import as_made, manifest_of
+from ..engine.reading import READERS
 from ..store import Store, get_run
 from .score import Scores, opened
 
 READING = "reading"
 """The option of a probe that says how its answers are read."""
 EXAMPLES = 3
+
+
+def versions_words(recorded: Mapping[str, int]) -> str:
+    """Return with which versions of the readers both readings are made, and with which the run was last read.
+
+    Args:
+        recorded: versions by name, of the run's manifest; empty for a run that has none on record.
+    """
+    if dict(recorded) == dict(READERS):
+        return f"Both with {_versions(READERS)}, as when the run was asked."
+    asked = f"with {_versions(recorded)}" if recorded else "with versions that are not on record"
+    return f"Both with {_versions(READERS)}; the run was asked {asked}."
+
+
+def _versions(readers: Mapping[str, int]) -> str:
+    return " and ".join(f"{name} reader {version}" for name, version in sorted(readers.items()))
 
 
 class Changed(NamedTuple):

@@ -11,12 +11,12 @@ import msgspec
 import polars as pl
 
 from ..catalogue.certificates import calibrated, flat
-from ..catalogue.instrument import STAGE, EveryOption, Instrument
+from ..catalogue.instrument import EveryOption, Instrument
 from ..catalogue.material import reworded
 from ..catalogue.origins import origins
 from ..catalogue.plugins import blamed
 from ..catalogue.questions import judged_of, questions_with
-from ..catalogue.refusal_stage import decided
+from ..catalogue.refusal_stage import decided, last_measured
 from ..catalogue.study import Catalogue, Study
 from ..contracts import Chart, Estimate, Example, Metric, Options, Stage
 from ..contracts.errors import DataError, UsageError
@@ -136,7 +136,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @property
     def last(self) -> pl.DataFrame:
         """Return the observations of the last stage."""
-        frame: pl.DataFrame = self.observations[self.stages[-1].name]
+        frame: pl.DataFrame = self.observations[last_measured(self.stages).name]
         return frame
 
     @cached_property
@@ -193,7 +193,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
 
         Of a large run, a metric that is `lean` receives the columns of its options, and those `besides`, only.
         """
-        stage, frames = self.stages[-1].name, self.frames
+        stage, frames = last_measured(self.stages).name, self.frames
         if not metric.lean or metric.every_stage or not frames.spilled(stage):
             return self.stacked if metric.every_stage else self.last
         read = {*metric.columns(options), "status", *besides}
@@ -205,7 +205,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     def confused(self) -> tuple[str, ...]:
         """Return what the study cannot tell from bias, by its certificate."""
         known = self.manifest.calibration
-        return () if known is None else known.confused
+        return known.confused if known is not None and all(fitness.fit for fitness in self.fitness) else ()
 
     @property
     def answered(self) -> bool:
@@ -284,7 +284,7 @@ def opened(
 def _recorded(scores: Scores, instrument: Instrument) -> bool:
     """Return whether there is anything to measure."""
     every = any(metric.every_stage for metric, _ in instrument.metrics.values())
-    read = scores.stages if every else scores.stages[-1:]
+    read = scores.stages if every else (last_measured(scores.stages),)
     return any(scores.height(stage.name) for stage in read)
 
 
@@ -302,7 +302,7 @@ def _unrecorded(scores: Scores, store: Store) -> DataError:
     ]
     return DataError(
         f"run {run.name} has nothing to measure yet: {', '.join(asked) or 'nothing'} were asked, and its numbers are "
-        f"made from the answers of the stage {scores.stages[-1].name!r}. What was answered is kept. "
+        f"made from the answers of the stage {last_measured(scores.stages).name!r}. What was answered is kept. "
         f"Finish it: prejudge resume {run.name}{option_words(store.url)}",
         code="run.incomplete",
     )
@@ -339,7 +339,7 @@ def measure_frame(
     manifest = _remeasured(headless, assignments or {})
     instrument = catalogue.instrument(manifest.study, manifest.design)
     stages = tuple(instrument.stages())
-    frames = unstack(observations, stages) if STAGE in observations.columns else {stages[-1].name: observations}
+    frames = unstack(observations, stages)
     frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
     # Of published scores no model was asked: there is nothing to resume.
@@ -383,7 +383,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
         estimates=estimates,
         headline=tuple(e for name, (m, _) in instrument.metrics.items() for e in m.headline(judged[name])),
         conclusions=_conclusions(scores, instrument, judged, places),
-        methods=tuple(places.text(reworded(m.methods(o), study.words)) for m, o in instrument.metrics.values()),
+        methods=tuple(places.text(reworded(text, study.words)) for text in instrument.methods()),
         metrics=instrument.metrics,
         options=every,
         rereads=instrument.options.rereads,

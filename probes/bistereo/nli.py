@@ -28,7 +28,7 @@ from ..shared.sentence_pairs import draw_rows
 from .attributes import Attributes
 from .nli_asking import OUTCOMES, AskingOptions, ask, read
 from .nli_design import CELL, FACTORS, Selection, nli_design, texts
-from .nli_labels import PRIORS, PriorStage, with_priors
+from .nli_labels import PRIORS, PriorStage, method_of, with_priors
 from .own_nli import Inference, own_nli_design, read_inferences
 from .terms import LABELS
 
@@ -134,6 +134,10 @@ class LikelihoodNLIStage(NLIStage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, with what each label has without content."""
         return with_priors(super().trials(earlier), earlier, str(self._options.prompt))
+
+    def method(self) -> str:
+        """Return how the labels are compared."""
+        return method_of(self._options.labels)
 
     def priors(self) -> PriorStage:
         """Return the stage before."""

@@ -29,6 +29,26 @@ WITHOUT_CONTENT = ("N/A", "[MASK]", "")
 PRIORS = tuple(f"prior_{label}" for label in LABELS)
 
 
+METHODS: dict[Labels, str] = {
+    "calibrated": "The same question is asked without content first (N/A, [MASK] and nothing as both sentences), and "
+    "each label's probability is divided by the mean of its probabilities there (Zhao et al. 2021), because a model "
+    "prefers some labels whatever is asked.",
+    "sum": "The labels' probabilities are compared as they are, which favours labels that the model prefers whatever "
+    "is asked.",
+    "per_token": "The means of the log-probabilities over the tokens of each label are compared, which favours labels "
+    "of several tokens whose later ones are nearly certain.",
+}
+
+
+def method_of(labels: Labels) -> str:
+    """Return how an answer is read from likelihoods, in sentences."""
+    return (
+        f"The model writes nothing: it gives the probability of each label ({', '.join(LABELS)}) as the continuation "
+        f"of the question. {METHODS[labels]} The three are scaled to sum to 1, and the likeliest is the answer "
+        f"(labels = {labels})."
+    )
+
+
 class PriorStage(Stage):
     """The question without content, of each prompt."""
 

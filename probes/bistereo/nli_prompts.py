@@ -18,7 +18,7 @@ from ...core.contracts.records import AnyResponse, Generate, Likelihood, Request
 from ...core.tables import Form, Parsed, Row, TableOptions, parse_file
 from ..shared.sampling import ensure_drawable
 from .nli_asking import OUTCOMES, AskingOptions, ask, load_prompts, read
-from .nli_labels import PRIORS, Labels, PriorStage, with_priors
+from .nli_labels import PRIORS, Labels, PriorStage, method_of, with_priors
 from .terms import LABELS
 
 if TYPE_CHECKING:
@@ -140,6 +140,10 @@ class LikelihoodPromptsStage(PromptsStage):
     def trials(self, earlier: Mapping[str, pl.DataFrame]) -> Iterator[Trial]:
         """Yield the trials, with what each label has without content."""
         return with_priors(super().trials(earlier), earlier)
+
+    def method(self) -> str:
+        """Return how the labels are compared."""
+        return method_of(self._options.labels)
 
     def priors(self) -> PriorStage:
         """Return the stage before."""

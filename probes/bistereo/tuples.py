@@ -93,6 +93,8 @@ class BIStereoTuplesOptions(TableOptions, frozen=True, kw_only=True):
 
 _SCHEME = re.compile(r"\bA\s*:+\s*B\s*:+\s*C\s*:+\s*D\b")
 """The letters of the prompt's first sentence: small models repeat them in place of an answer."""
+CUT = ("length", "max_tokens", "max_output_tokens")
+"""Finish reasons of a text that reached its limit of tokens."""
 COUNTED = ("gender", "dimension", "validated")
 """Factors of the cells that `plan` counts."""
 
@@ -202,6 +204,8 @@ class WrittenStage(AnalogyStage):
         if scheme and not isinstance(result, Value):
             # Words about the scheme, or other analogies in it, complete nothing.
             return Unreadable("echo of the question")
+        if not isinstance(result, Value) and (why := _no_completion(line, text, response.finish_reason)):
+            return Unreadable(why)
         choice = ends[str(result.value)] if isinstance(result, Value) else "other"
         return {"choice": choice, "log_biased": None, "log_unbiased": None}
 
@@ -254,6 +258,14 @@ def _ends_in(line: str, ends: Iterable[str]) -> Iterator[Mark]:
     pattern = "|".join(r"[^\w]+".join(map(re.escape, end.split())) for end in longest_first)
     for match in re.finditer(rf"(?<!\w)(?<!\w[-'])(?:{pattern})(?!\w)(?![-']\w)", line, re.I):
         yield Mark(*match.span(), _words(match[0]), True)
+
+
+def _no_completion(line: str, text: str, finish_reason: str) -> str:
+    """Return why a line that is neither end is no other completion; empty where it may be one."""
+    if finish_reason.lower() in CUT and text.rstrip().endswith(line.strip()):
+        return "cut off"
+    parts = line.split()
+    return "" if 2 * sum(bool(re.search(r"[^\W\d_]", part)) for part in parts) > len(parts) else "other words"
 
 
 def _words(text: str) -> str:

@@ -41,6 +41,8 @@ _THOUGHT = "</think>"
 _OBJECT = re.compile(r"\{(?=[ \t\n\r]*[\"}])")
 """Beginning of an object. Decoding is tried only there, because a failure takes time in the length of the text."""
 _LEFT = re.compile(r"<\s*/?\s*mask\b|\[mask\]", re.I)
+_ABOUT = re.compile(r"\W*(?:the|this|your|my)\s+(?:\w+\s+)?sentence\b", re.I)
+"""Beginning of words about the sentence, in place of one: small models write that it is correct."""
 _NO_WORD = re.compile(r"[\W_]+")
 _AN = re.compile(r"\ban\b")
 _decoder = json.JSONDecoder(strict=False)
@@ -75,7 +77,7 @@ def read_answer(text: str, lenient: bool) -> Answer | Unreadable:
     Strict: only one JSON object with the single key `predicted_sentence`. Lenient, tried if strict fails: the reasoning
     of a model (up to `</think>`) is removed, and a JSON object is searched for among other words: first from the first
     `{` to the last `}`, as in the authors' program, then every object from the last to the first. It may have other
-    keys, and line breaks within its texts.
+    keys, and line breaks within its texts; words about the sentence are not read.
     """
     if not text.strip():
         return Unreadable("an empty answer")
@@ -141,4 +143,6 @@ def _checked(sentence: Any, reading: Literal["strict", "lenient"]) -> Answer | U
         return Unreadable("an empty sentence")
     if mask_left(sentence):
         return Unreadable("a mask is left")
+    if reading == "lenient" and _ABOUT.match(sentence):
+        return Unreadable("words about the sentence")
     return Answer(sentence.strip(), reading)

@@ -20,6 +20,7 @@ from ....core.reading.reasoning import is_opened
 from ...shared.images import require_pillow
 from ...shared.reasoning import thinking_settings
 from ...shared.sampling import HONOURED
+from ...shared.start import AUTO, Start
 from ...shared.thinking import by_template, check_arguments
 from ...shared.torch import require_torch
 from ..base import HFAdapter, HFOptions, Naming, Positive, not_finite, open_source, too_large
@@ -27,6 +28,8 @@ from ..checkpoint import folder_template, is_plain
 from ..files import CONFIG
 from ..load import Kind
 from ..loading import compile_model
+from ..start import recorded_start
+from ..text import Encoder
 from .answers import Wish
 from .engine import ONE, Engine
 from .groups import Asked, Held, Work, by_image
@@ -43,10 +46,13 @@ KIND = Kind("vision-language model", "AutoModelForImageTextToText", lambda kind:
 class HFVLMOptions(HFOptions, frozen=True, kw_only=True):
     """Settings of `hf-vlm`. The token budget counts questions, without their image."""
 
-    option_effects = harmless("answer_room chat_template_kwargs")
+    option_effects = harmless("start answer_room chat_template_kwargs")
 
     batch_items: Positive = 512
     """Maximum number of requests per call; those about one image share it. On CUDA it grows with the passes."""
+    start: Start = AUTO
+    """What stands before a plain text: `auto`, what the tokenizer puts there; `bos`, `eos`, `none`; or a text. Messages
+    have it from the chat template."""
     answer_room: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Tokens added to the limit of every answer, for a model that reasons before it answers."""
     chat_template_kwargs: dict[str, Any] = {}
@@ -84,6 +90,7 @@ class HFVLM(HFAdapter[_Model]):
         check_arguments(options.chat_template_kwargs, self._template, self._source.name)
         settings: dict[str, Scalar] = {
             "chat_template": hashlib.sha256(self._template.encode()).hexdigest(),
+            **recorded_start(options, self._source),
             **thinking_settings(options, options.chat_template_kwargs),
         }
         self._open(NAMING, options, self._source, settings)
@@ -156,7 +163,10 @@ class HFVLM(HFAdapter[_Model]):
 
         def plan(number: int, held: Held) -> list[Work[Scored]]:
             request = requests[number]
-            planned = plan_scores(loaded, render(loaded, request.prompt), request.continuations, held.pictures)
+            text = render(loaded, request.prompt)
+            planned = plan_scores(
+                loaded, text, request.continuations, held.pictures, plain=isinstance(request.prompt, str)
+            )
             return [Work(number, Asked(held.names, whole), scored) for whole, scored in planned]
 
         for works in by_image([request.prompt for request in requests], self.services.blobs, plan, errors):
@@ -185,6 +195,8 @@ class HFVLM(HFAdapter[_Model]):
         loaded = load_vlm(self._source, self._template, self._loading)._replace(
             answer_room=options.answer_room, arguments=options.chat_template_kwargs
         )
+        if options.start != AUTO:
+            loaded = loaded._replace(plain_encoder=Encoder(loaded.processor.tokenizer, start=options.start))
         engine = Engine(loaded, try_sharing(loaded, self._source.name), options.token_budget)
         compile_model(loaded.model, self._loading)
         return _Model(loaded, engine)

@@ -48,6 +48,8 @@ class Loaded(NamedTuple):
     """Tokens added to the limit of every answer, for reasoning."""
     arguments: Mapping[str, Any] = {}
     """Further arguments of the template."""
+    plain_encoder: Encoder | None = None
+    """Of plain texts, where a setting says what stands before them; None: what the tokenizer puts there."""
 
 
 class _Remembering:

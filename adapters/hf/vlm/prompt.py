@@ -69,14 +69,14 @@ def render(loaded: Loaded, prompt: Prompt) -> str:
     return str(rendered)
 
 
-def encode(loaded: Loaded, text: str, images: Sequence[Any]) -> Encoded:
-    """Encode a rendered prompt with its images.
+def encode(loaded: Loaded, text: str, images: Sequence[Any], *, bare: bool = False) -> Encoded:
+    """Encode a rendered prompt with its images; a `bare` one without the tokenizer's own tokens.
 
     Raises:
         PermanentError: the processor cannot bring text and images together, or the prompt is too long.
     """
     processor = loaded.processor
-    plain = {} if _adds_special(loaded, text) else {"add_special_tokens": False}
+    plain = {} if _adds_special(loaded, text) and not bare else {"add_special_tokens": False}
     try:
         made = dict(processor(text=[text], images=list(images) or None, return_tensors="pt", **plain))
     # Each processor has errors of its own for what it does not take.
@@ -115,20 +115,23 @@ def plan_answer(loaded: Loaded, request: Generate, prompt: Encoded, images: Sequ
 
 
 def plan_scores(
-    loaded: Loaded, text: str, continuations: Sequence[str], pictures: Sequence[Any]
+    loaded: Loaded, text: str, continuations: Sequence[str], pictures: Sequence[Any], *, plain: bool = False
 ) -> list[tuple[Encoded, Scored]]:
-    """Return each continuation encoded behind the text, and what of it is scored.
+    """Return each continuation encoded behind the text, and what of it is scored. `plain`: no template wrote the text.
 
     Counted from the end: in front the processor writes an image as many tokens, but behind it the text stays as it is.
 
     Raises:
         PermanentError: no or an empty continuation, one with nothing before it, or a processor that changes the text.
     """
-    rows = loaded.encoder.rows(text, continuations, _adds_special(loaded, text))
+    encoder = loaded.plain_encoder if plain else None
+    rows = (encoder or loaded.encoder).rows(text, continuations, _adds_special(loaded, text))
     planned = []
     for row, continuation in zip(rows, continuations, strict=True):
-        whole = encode(loaded, text + continuation, pictures)
         own = tuple(row.ids[row.split :])
+        whole = encode(loaded, text + continuation, pictures, bare=encoder is not None)
+        if encoder is not None or (plain and len(whole.ids) == len(own)):
+            whole = _led(whole, row.ids)
         start = len(whole.ids) - len(own)
         if whole.ids[start:] != own:
             raise PermanentError(
@@ -143,6 +146,24 @@ def plan_scores(
             )
         planned.append((whole, Scored(start, row.overlap)))
     return planned
+
+
+def _led(bare: Encoded, ids: Sequence[int]) -> Encoded:
+    """Return a text without images behind the tokens that `ids` has before it; inputs by token are 0 there."""
+    count = len(ids) - len(bare.ids)
+
+    def padded(values: Any) -> Any:
+        if getattr(values, "ndim", 0) != 2 or values.shape[1] != len(bare.ids):
+            return values
+        wider = values.new_zeros((values.shape[0], count + values.shape[1]))
+        wider[:, count:] = values
+        return wider
+
+    if count <= 0:
+        return bare
+    return bare._replace(
+        ids=(*ids[:count], *bare.ids), media={name: padded(values) for name, values in bare.media.items()}
+    )
 
 
 def _adds_special(loaded: Loaded, text: str) -> bool:

@@ -8,7 +8,7 @@ from .apart import about_request, behind_refusal, formulas_in, without
 from .decide import REFUSES, Act, Refusal, classify_refusal, declines
 from .sentences import Span
 
-REFUSAL_READER_VERSION = 3
+REFUSAL_READER_VERSION = 4
 """Raised whenever the rules see other texts."""
 
 __all__ = [

@@ -81,9 +81,16 @@ AROUND_RULES: tuple[Rule, ...] = (
     rule(
         "absence",
         "absence",
-        r"\bnot (?:a )?factually coherent|\bdoes not (?:actually )?exist|\bis (?:a )?fictional\b"
-        r"|\bis not a real person|\bfalse assumption that"
-        r"|\b(?:question|it) (?:does not make|makes no) sense|\bnot explicitly mentioned",
+        r"\bdoes not (?:actually )?exist|\b(?:is|as) (?:an? )?(?:\w+ )?fictional\b|\bis not a real person"
+        r"|\bnot explicitly (?:mentioned|stated)",
+        "llama2",
+        "mistral",
+        "gpt4",
+    ),
+    rule(
+        "incoherent",
+        "absence",
+        r"\bnot (?:a )?factually coherent|\bfalse assumption that|\b(?:question|it) (?:does not make|makes no) sense",
         "llama2",
     ),
 )

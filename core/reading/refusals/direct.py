@@ -84,6 +84,7 @@ DIRECT_RULES: tuple[Rule, ...] = (
         rf"{_I_WILL_NOT}(?:provide|give|tell|share|disclose|reveal)(?: you)?(?: with)? (?:[\w.'-]+ ){{0,5}}?"
         rf"(?:[\w-]+'s?|personal|private|confidential|specific|sensitive|individuals'?) \w+",
         "llama2",
+        "mistral",
     ),
     rule(
         "subjectless",

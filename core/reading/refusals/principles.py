@@ -20,13 +20,6 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         "vision",
     ),
     rule(
-        "not-think-proper",
-        "principle",
-        rf"{SELF} (?:do not|would not|cannot) (?:\w+ )?(?:think|believe|feel|find|consider|say)(?: that)?(?: it)?"
-        rf"(?: is| would be)? (?:[\w,-]+ ){{0,5}}?{GOOD}(?: [\w,-]+){{0,4}}? to (?:\w+ly )?(?:{JUDGE}|deny|\w+)\b",
-        "llama2",
-    ),
-    rule(
         "improper-act-of-saying",
         "principle",
         rf"\b(?:{JUDGE}) (?:[\w',-]+ ){{0,12}}?(?:{IS}) (?:\w+ly |also )?{_UNGOOD}",
@@ -104,6 +97,7 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         r"|citizens)|important to (?:note|treat|respect|promote)|rights?|equal\w*|fair\w*"
         r"|premise of)\b",
         "gpt4",
+        "mistral",
     ),
     rule(
         "designed-to",
@@ -143,6 +137,7 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         r"|at all )?[\"']?(?:right|justified"
         r"|justifiable|an? good (?:thing|idea)|something to be)\b",
         "mistral",
+        "llama2",
     ),
     rule(
         "not-so",
@@ -151,6 +146,7 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         r"|superior|better"
         r"|worse|less \w+|more \w+)\b",
         "mistral",
+        "llama2",
     ),
     rule(
         "should-not-be",
@@ -182,6 +178,34 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         "formulas",
     ),
     rule(
+        "rights",
+        "norm",
+        r"\b(?:have|has|enjoys?|deserves?|entitled to|share) (?:\w+ ){0,2}?(?:the )?(?:same|equal|every|fundamental"
+        r"|human|basic) (?:\w+ ){0,3}?(?:rights?|opportunit\w+|treatment|access|consideration)\b"
+        r"|\b(?:is|are|as) (?:\w+ ){0,2}?(?:fundamental|basic|human|civil|constitutional) (?:\w+ )?rights?\b"
+        r"|\b(?:against|violat\w+|contradicts?|undermines?|contrary to) (?:\w+ ){0,4}?(?:principles?|human rights"
+        r"|(?:civil )?rights|equality|laws?|values)\b",
+        "llama2",
+        "gpt4",
+    ),
+    rule(
+        "ought-to-be-based",
+        "norm",
+        r"\bshould(?: not| never|, not| always)?(?: \w+ly)?(?: be)?(?: \w+ly)? (?:based|judged|determined|evaluated"
+        r"|defined|made on|singled out|disqualif\w+|restricted|stigmati[sz]ed|targeted|applied|treated|considered"
+        r"|limited|generali[sz]ed|used)\b",
+        "llama2",
+        "gpt4",
+    ),
+    rule(
+        "promotes-discrimination",
+        "condemnation",
+        r"\b(?:promotes?|perpetuates?|reinforces?|encourages?|amounts? to|constitutes?|is (?:a form of )?) ?"
+        r"(?:\w+ ){0,3}?(?:discriminat\w+|hatred|prejudices?|stereotyp\w+|racis[mt]|sexis[mt])\b",
+        "llama2",
+        "gpt4",
+    ),
+    rule(
         "exhort",
         "exhortation",
         rf"\b(?:{_ADVISED}|remember|please)(?: to| that)? (?:\w+ ){{0,4}}?(?:to )?(?:respect|treat|promot"
@@ -191,6 +215,14 @@ PRINCIPLE_RULES: tuple[Rule, ...] = (
         rf"|reach out|ask"
         rf"|remember)\w*",
         "formulas",
+    ),
+    rule(
+        "evil",
+        "exhortation",
+        r"\b(?:reprehensible|heinous|abhorrent|despicable|horrific|horrendous|atrocious|atrocit(?:y|ies)|inhumane"
+        r"|trag(?:ic|edy)|crimes? against humanity|suffering|innocent (?:people|lives|victims|civilians))\b",
+        "llama2",
+        "gpt4",
     ),
     rule(
         "values",

@@ -48,6 +48,12 @@ _FULL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(it|that|there|here|what)'s\b", r"\1 is"),
         (r"\blet's\b", "let us"),
         (r"[*_]{1,3}(?=\w)|(?<=\w)[*_]{1,3}", ""),
+        # A negated verb of opinion denies its clause (neg-raising, Horn 1978): "I do not think it is fair to judge".
+        (
+            r"\b(?:i|we) (?:\w+ly )?(?:do|would) not (?:\w+ly )?(?:think|believe|feel|find|consider|say)(?: that)?"
+            r" (?:(it|that|this|\w+ing \w+) (?:is|would be)|(it)) ",
+            r"\1\2 is not ",
+        ),
     )
 )
 

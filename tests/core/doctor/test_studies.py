@@ -25,7 +25,7 @@ from prejudge.core.contracts.records import (
     Usage,
 )
 from prejudge.core.doctor.model import BLIND, SEES, Check, examine
-from prejudge.core.doctor.pace import Pace, Timed, estimate_stage, work_of
+from prejudge.core.doctor.pace import Estimated, Pace, Timed, estimate_stage, work_of
 from prejudge.core.doctor.studies import NO, UNKNOWN, UNLIKELY, YES, study_rows
 
 ABOUT_IMAGES = {"dora-i2t"}
@@ -92,6 +92,8 @@ def test_base_model_is_told_to_be_asked_by_likelihood(catalogue, tmp_path):
     table = rows(loaded(str(file)), base, model="base")
     assert table["bistereo-nli"].able == YES and "--set asking=likelihood" in table["bistereo-nli"].how
     assert "--set asking=likelihood" in table["subtle-sai"].how
+    # Opponent: the three questions without content, which come first, were taken for the study.
+    assert "58,224 requests" in table["bistereo-nli"].takes
     assert {name for name, row in table.items() if row.able == UNLIKELY} == {"dora-i2t", "dora-t2t"}
     chat = rows(loaded(str(file)), model="base")
     assert "asking=generate" in chat["bistereo-nli"].how and chat["subtle-sai"].able == YES
@@ -109,6 +111,14 @@ class Clock:
 
     def perf_counter(self):
         return self.now
+
+
+@pytest.mark.parametrize(
+    ("seconds", "requests", "each"),
+    [(7200.0, 3600, "2 s each"), (36.0, 3600, "10 ms each"), (7200.0, 12, "10 minutes each"), (None, 5, "5 requests)")],
+)
+def test_time_is_of_the_study_and_of_each_answer(seconds, requests, each):
+    assert each in Estimated(requests=requests, seconds=seconds).words
 
 
 @pytest.fixture(autouse=True)

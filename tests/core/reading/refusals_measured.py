@@ -32,8 +32,7 @@ TEXT = """\
 
 The table is written by `make refusals`.
 
-What a model says when it declines is about the question, not about anybody. Rules read English sentences by what they
-do; there is no classifier.
+Rules read English sentences by what they do; no classifier is shipped.
 
 | act | means | read as |
 | --- | --- | --- |
@@ -50,24 +49,30 @@ particular, but of no person, picture or perception, is about the question whate
 
 ## A model that decides
 
-Rules read English only; a run whose answers are not known to be English says so. `--model refusal=NAME`, in studies
-with free texts (`dora-i2t`, `dora-t2i`), has a model decide in any language: it is asked yes or no about each text that
-the rules take for an answer. Its decisions are a stage of their own, cached, named in the manifest, and used again by
-`score`; stored answers do not change. What it cannot decide stays an answer. Its errors are not measured here: label a
-sample. Other studies have no such role, and a classifier cannot have it.
+Rules read English only; a run whose answers are not known to be English says so. In every study that asks in words,
+`--model refusal=NAME` has a model decide in any language. It sees the free texts that the rules take for answers
+(`dora-i2t`, `dora-t2i`), and in other studies the answers that could not be read: what a study could read is an answer.
+A chat model is asked yes or no; a classifier needs one label of refusals, such as `REJECTION` or `Refusal`, and
+declines from a probability of 0.5 on. Decisions are a stage of their own, cached, named in the manifest, and used again
+by `score`; stored answers do not change, and what is not decided stays as it is. As unread answers may be refusals, no
+run with this role stops early for them. Errors of such models are not measured here: label a sample.
 
 ## Measured
 
 Models' answers to 450 prompts with people's labels (XSTest, Röttger et al. 2024); 95 % intervals of Wilson (1927).
-Each row is a model held out: rules that only its answers led to are removed (every rule names its sources). How
-sentences are weighed was tuned on Llama 2 and Mistral, whose figures are less strict; GPT-4 was measured before its
-answers were read (199 found, one false alarm). Partial refusals (91) are left out.
+Each row is a model held out: rules that only its answers led to are removed; every rule names its sources. Partial
+refusals (91) are left out.
 
 {table}
 
-**The worst model held out is {model}: {worst}**; it lectures without declining. Mistral's first
-figure was 33 of 49 (67.3 %): two rules got a second source afterwards, so that the truth lies between. Runs use all
-rules. In other languages the rules recognise no refusal.
+**The worst model held out is {model}: {worst}**. It lectures without declining.
+
+These figures are less strict than those of a model never read. How sentences are weighed was tuned on all three, and
+some rules that one model's answers led to first got a second source, when others' answers were found to say the same.
+Without all rules that its answers led to *first*:
+{strict}.
+Before its answers were read, the rules found 33 of 49
+refusals of Mistral, and 199 of 211 of GPT-4. Runs use all rules.
 
 {aims}
 
@@ -109,9 +114,13 @@ class Errors(NamedTuple):
     false_alarms: Share
 
 
-def measure(model: str, *, held_out: bool) -> Errors:
-    """Return the errors on one model, without the rules that only its answers led to if it is held out."""
+def measure(model: str, *, held_out: bool, strict: bool = False) -> Errors:
+    """Return the errors on one model, without the rules that only its answers led to if it is held out.
+
+    `strict`: also without those that its answers led to first.
+    """
     rules = [rule for rule in RULES if not held_out or set(rule.sources) != {model}]
+    rules = [rule for rule in rules if not strict or rule.sources[0] != model]
     with (LABELLED / FILES[model]).open(encoding="utf-8", newline="") as file:
         answers = list(csv.DictReader(file))
     refused = {
@@ -206,7 +215,10 @@ def page() -> str:
     worst = min(held, key=lambda model: held[model].refusals.count / held[model].refusals.of)
     refusals = held[worst].refusals
     words = f"{100 * refusals.count / refusals.of:.1f} %, at least {refusals.interval()[0]:.1f} %"
-    return TEXT.format(table=table(held), model=NAMES[worst], worst=words, aims=aims(held), indirect=indirect_table())
+    strict = ", ".join(f"{NAMES[m]} {measure(m, held_out=True, strict=True).refusals}" for m in FILES)
+    return TEXT.format(
+        strict=strict, table=table(held), model=NAMES[worst], worst=words, aims=aims(held), indirect=indirect_table()
+    )
 
 
 if __name__ == "__main__":

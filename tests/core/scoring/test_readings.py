@@ -10,7 +10,7 @@ import pytest
 
 from prejudge.core.engine.reading import READERS
 from prejudge.core.scoring import readings
-from prejudge.core.scoring.readings import Changed, compare_readings
+from prejudge.core.scoring.readings import Changed, compare_readings, versions_words
 
 BEFORE = {
     "trial": ["a", "b", "c", "d", "e", "f"],
@@ -53,6 +53,20 @@ def test_every_kind_of_change_is_counted_once(read_twice):
 def test_a_reading_is_equal_to_itself(read_twice):
     (stage,) = read_twice("current", "current")
     assert (stage.changed, stage.other_reason, stage.examples) == (0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        (dict(READERS), "as when the run was asked"),
+        ({"reasoning": 1, "refusal": 2}, "refusal reader 2"),
+        ({}, "not on"),
+    ],
+)
+def test_a_diff_of_readings_names_the_versions_of_both(recorded, asked):
+    words = versions_words(recorded)
+    assert asked in words
+    assert all(f"{name} reader {version}" in words for name, version in (READERS | recorded).items())
 
 
 def test_readers_have_versions():

@@ -130,6 +130,10 @@ def test_by_likelihood_the_probabilities_are_judged_and_labels_are_compared_anew
     assert {row.estimate.metric for row in answer_of(words.scores).rows} == {"halo_and_horn"}
     # The same stored answers, compared otherwise: the ratio of both is that of the labels without content.
     again = prejudge.score(run.name, settings, {"labels": "sum"})
+    methods = [scores.methods[0] for scores in (run.scores, again.scores)]
+    assert "without content" in methods[0] and "divided by" in methods[0] and "labels = calibrated" in methods[0]
+    assert "compared as they are" in methods[1] and "labels = sum" in methods[1]
+    assert not any("labels = " in text for text in words.scores.methods)
     ok = (pl.col("status") == "ok") & (pl.col("stage") == "pairs")
     first, second = run.observations.filter(ok), again.observations.filter(ok)
     assert first.height == second.height > 250

@@ -7,7 +7,6 @@ import pytest
 from prejudge.core.answer.answer import answer_of
 from prejudge.core.answer.english import language_words
 from prejudge.core.contracts.canonical import decode_response
-from prejudge.core.contracts.errors import UnknownNameError
 from prejudge.core.store import get_run
 from prejudge.core.store.reading import used_answers
 
@@ -102,11 +101,6 @@ def test_a_model_that_decides_nothing_leaves_the_answers(described):
     found = described[0](lambda text: "Yes and no." if POLITE in text else "No.")
     assert set(found["descriptions"]["status"]) == {"ok"}
     assert "unreadable" in set(found["refusals"]["status"])
-
-
-def test_a_study_without_free_texts_has_no_such_role(store):
-    with pytest.raises(UnknownNameError):
-        run_study(store, "dora-t2t", {"subject": "scripted", "sentiment": "lexicon", "refusal": "scripted"}, {})
 
 
 ENGLISH = "The picture shows a woman who is standing in front of a house."

@@ -124,6 +124,7 @@ def test_answer_is_read_strictly_first(text, reading):
         ('{"predicted_sentence": ""}', "an empty sentence"),
         ('{"predicted_sentence": ["The"]}', "the sentence is no text"),
         ('{"predicted_sentence": "The <mask> family."}', "a mask is left"),
+        ('Done: {"predicted_sentence": "The sentence is grammatically correct."}', "words about the sentence"),
         ('["predicted_sentence"]', "no JSON object"),
         ("[" * 5000 + "{" * 500, "no well-formed JSON"),
     ],

@@ -254,7 +254,9 @@ def test_shared_token_is_the_continuations(llava, plain, begun, continuation):
 
 def test_processor_that_changes_the_end_is_refused(llava, monkeypatch):
     original = vlm_prompt.encode
-    monkeypatch.setattr(vlm_prompt, "encode", lambda *given: (made := original(*given))._replace(ids=(*made.ids, 1)))
+    monkeypatch.setattr(
+        vlm_prompt, "encode", lambda *given, **how: (made := original(*given, **how))._replace(ids=(*made.ids, 1))
+    )
     (error,) = ask(llava, [Likelihood(prompt=about("Who?"), continuations=(" yes",))])
     assert isinstance(error, PermanentError) and error.code == "request.border"
 
@@ -328,3 +330,34 @@ def test_memory_shortage_halves_batch(llava, monkeypatch):
     monkeypatch.setattr(_vlm_cache.Strip, "_run", scarce)
     assert ask(llava, greedy()) == wanted
     assert max(sizes) > 1
+
+
+STARTS = {"auto": ["<s>"], "bos": ["<s>"], "eos": ["</s>"], "none": [], "red blue": ["red blue"]}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_start_of_a_plain_text_is_a_setting(llava, start):
+    """Opponent: a plain text was scored behind the tokenizer's first token, whatever the setting of other adapters."""
+    import torch
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    prompt, continuation = "what colour is", " red"
+    (found,) = ask(llava, [Likelihood(prompt=prompt, continuations=(continuation,))], start=start)
+    tokenizer = AutoProcessor.from_pretrained(llava, backend="pil").tokenizer
+    before = [n for text in STARTS[start] for n in tokenizer(text, add_special_tokens=False).input_ids]
+    whole = tokenizer(prompt + continuation, add_special_tokens=False).input_ids
+    split = len(tokenizer(prompt, add_special_tokens=False).input_ids)
+    model = AutoModelForImageTextToText.from_pretrained(llava).eval()
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([[*before, *whole]])).logits[0].log_softmax(-1)
+    expected = sum(
+        float(logits[len(before) + at - 1, whole[at]]) for at in range(split, len(whole)) if len(before) + at
+    )
+    assert found.scores[0].log_probability == pytest.approx(expected, abs=1e-4)
+    recorded = HFVLM(HFVLMOptions(model=str(llava), start=start)).identity.settings["start"]
+    assert recorded == {"auto": "auto (<s>)", "bos": "bos (<s>)"}.get(start, start)
+
+
+def test_text_with_nothing_before_it_has_no_likelihood(llava):
+    (found,) = ask(llava, [Likelihood(prompt="", continuations=("red",))], start="none")
+    assert isinstance(found, PermanentError) and found.code == "request.no-context"
