@@ -31,6 +31,14 @@ def test_no_verb_ends_in_a_traceback(world, encoding):
     assert lines.faults(world, typed, encoding) == []
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_no_option_with_a_wrong_value_ends_in_a_traceback(world, encoding):
+    wrong = list(lines.unusual())
+    assert len(wrong) >= 400
+    assert lines.faults(world, wrong, encoding) == []
+
+
 @pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.soak)])
 def test_help_of_every_command_is_written(world, encoding):
     for path, _ in lines.commands():
