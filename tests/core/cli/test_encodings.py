@@ -46,6 +46,14 @@ def test_help_of_every_command_is_written(world, encoding):
         assert done.returncode == 0 and "Usage:" in done.stdout and not done.stderr
 
 
+@pytest.mark.parametrize("name", ["own-\udcff.csv", "\ud800"], ids=["bytes of another encoding", "half a character"])
+def test_arguments_that_are_no_text_are_refused(world, name):
+    """Python reads other bytes as halves of characters, which no file that is UTF-8 can hold."""
+    for words in (("run", "bistereo-pairs", "--data", name, "--model", lines.MODEL), ("score", "--runs", name)):
+        done = call(world, *words, encoding="utf-8")
+        assert done.returncode == 2 and "not UTF-8" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_report_is_written_where_the_screen_lacks_its_signs(world):
     run = lines.names_of(world)[0]
     done = call(world, "score", run, encoding="ascii")

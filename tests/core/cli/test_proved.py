@@ -74,7 +74,8 @@ max_increase = 500
 """
 FIRST = "run_id = (SELECT id FROM run WHERE name = 'first')"
 ATTACKS = {
-    "answers": "UPDATE exchange SET response = replace(replace(response, 'Option 1', 'Option 3'), '\"text\":\"', '\"text\":\" ')",
+    "answers": """UPDATE exchange SET response =
+        replace(replace(response, 'Option 1', 'Option 3'), '"text":"', '"text":" ')""",
     "labels": "UPDATE run_trial SET factors = (SELECT b.factors FROM run_trial b WHERE b.run_id = run_trial.run_id AND "
     f"b.stage = run_trial.stage AND b.ordinal = 1 - run_trial.ordinal) WHERE ordinal < 2 AND {FIRST}",
     "status": "UPDATE exchange SET status = 'refused' WHERE id = (SELECT exchange_id FROM run_trial WHERE ordinal = 1 "
