@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterable
-from typing import Any, ClassVar
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -30,6 +32,7 @@ from ..endpoint.wishes import JOINT, split_system, wish_of
 from ..openai.chat import KNOWN, read_generation
 from ..openai.replies import ChatReply
 
+T = TypeVar("T")
 HOME = Home(
     "any-llm", "", "http://127.0.0.1:8000", "", "", extra="any-llm", fixed=frozenset({"model", "messages", "n"})
 )
@@ -89,7 +92,7 @@ class AnyLlm(ModelAdapter):
         self.endpoint = endpoint_of(options, f"{address} {options.model}")
         self._scrub, self._pictures, self._worker = Scrubber(self._key), Pictures("any-llm"), Worker("any-llm-images")
         self._client: Any = None
-        self._opening = asyncio.Lock()
+        self._opening: Future[Any] | None = None
 
     async def generate(self, request: Generate) -> Generation:
         """Continue messages of text and images; an answer that a content filter stops has the status `filtered`."""
@@ -157,10 +160,15 @@ class AnyLlm(ModelAdapter):
         return explain_leak(self._where) if self._scrub.finds(raw) else raw
 
     async def _ensure_open(self) -> None:
-        async with self._opening:
-            if self._client is None:
-                # The package takes seconds to import.
-                self._client = await self._worker.run(self._open)
+        if self._client is not None:
+            return
+        if self._opening is None:
+            self._opening = _in_thread(self._open)
+        try:
+            self._client = await asyncio.wrap_future(self._opening)
+        except Exception:
+            self._opening = None
+            raise
 
     def _open(self) -> Any:
         """Make the provider's client.
@@ -203,6 +211,24 @@ class AnyLlm(ModelAdapter):
         body = msgspec.json.encode({"error": {"message": told, "code": getattr(error, "code", None)}})
         headers = {"content-type": "application/json"} | ({"retry-after": str(wait)} if wait is not None else {})
         return explain_reply(Reply(status, headers, body), self._where, self._options.model, self._scrub)
+
+
+def _in_thread(call: Callable[[], T]) -> Future[T]:
+    """Run a call in a thread that the end of the program does not wait for.
+
+    The package takes seconds to import, and some providers' packages wait for a machine that has credentials.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="any-llm", daemon=True).start()
+    return future
 
 
 def _message(message: Message, look: Look) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from ..contracts import Stage
 from ..contracts.canonical import decode_request, decode_response
 from ..contracts.errors import UsageError
 from ..engine.manifest import manifest_of
-from ..engine.observations import UNFINISHED, observe_stage, stack
+from ..engine.observations import spill_stage, stack
+from ..engine.spilled import Frames
 from ..report.examples import show_request, show_response
 from ..report.export import Format, encode, write_bytes
-from ..store import RunRow, Store, get_run, used_answers
+from ..store import RunProof, RunRow, Store, finish_proof, get_run, used_answers
 from .settings import Settings
 
 TABLES: tuple[Format, ...] = ("parquet", "csv", "json")
@@ -64,6 +65,7 @@ def observe(name: str = "latest", settings: Settings | None = None) -> Observati
 
     Raises:
         UnknownNameError: there is no such run, or its probe is not installed.
+        DataError: the run is not as it was stored.
 
     Example:
         >>> import prejudge
@@ -80,9 +82,15 @@ def observe(name: str = "latest", settings: Settings | None = None) -> Observati
 
 
 def observations_of(store: Store, run: RunRow, stages: Sequence[Stage]) -> dict[str, pl.DataFrame]:
-    """Return the observations of a run by stage, from the store alone."""
-    unfinished, design = run.state in UNFINISHED, manifest_of(run).design
-    frames = {stage.name: observe_stage(store, run.id, stage, unfinished=unfinished, design=design) for stage in stages}
+    """Return the observations of a run by stage, from the store alone.
+
+    Raises:
+        DataError: the run is not as it was stored.
+    """
+    design, proof = manifest_of(run).design, RunProof(store, run)
+    read = {stage.name: spill_stage(store, run, stage, proof=proof, design=design) for stage in stages}
+    finish_proof(store, run.id, proof)
+    frames = dict(Frames(read))
     return frames | decided(frames, stages)
 
 

@@ -120,6 +120,12 @@ class Plugins:
             raise PluginError(
                 plugin, f"{kind} {name!r} is {target!r}, not a subclass of {contract.__name__}.", code="plugin.contract"
             )
+        if contract is not None and not hasattr(target, "options"):
+            raise PluginError(
+                plugin,
+                f"{kind} {name!r} has no attribute 'options': the class of its settings.",
+                code="plugin.contract",
+            )
         return target
 
     def _add(self, plugin: str, load: Callable[[], Any]) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from ..contracts.errors import PrejudgeError
+from ..contracts.errors import PrejudgeError, UsageError
 from .outlet import echo, echo_exception
 from .screen import ensure_written, screens
 
@@ -139,9 +140,20 @@ def main() -> None:
         sys.exit(_exit_code())
 
 
+def _ensure_text(words: Sequence[str]) -> None:
+    """Refuse words with bytes that are no text: they are recorded with a run, and reports and files name them."""
+    for word in words:
+        if (text := word.encode("utf-8", "replace").decode()) != word:
+            raise UsageError(
+                f"the argument {text!r} has bytes that are not UTF-8 (here '?'). Rename the file or correct it.",
+                code="options.value",
+            )
+
+
 def _exit_code() -> int:
     """Run the command, and return how it ended."""
     try:
+        _ensure_text(sys.argv[1:])
         result: Any = cli(standalone_mode=False)
         ensure_written(sys.stdout)
     except click.ClickException as error:

@@ -131,15 +131,10 @@ def reasoning_in(responses: pl.Series) -> pl.Series:
     return reasoning.set(reasoning == "", None)
 
 
-def observe_stage(
-    store: Store, run: int, stage: Stage, *, unfinished: bool = False, design: Roles | None = None
-) -> pl.DataFrame:
-    """Return the observations of a stage of a run in memory, from the store alone.
-
-    `unfinished`: leave out the trials that were not asked. `design` adds the parts of what they vary.
-    """
-    trials, failures, earlier = _recorded(store, run, stage, unfinished=unfinished)
-    return gather_observations(stage, trials, failures, store.blob, earlier=earlier, design=design)
+def observe_stage(store: Store, run: int, stage: Stage) -> pl.DataFrame:
+    """Return the observations of a stage of a run in memory, from the store alone."""
+    trials, failures, earlier = _recorded(store, run, stage, unfinished=False)
+    return gather_observations(stage, trials, failures, store.blob, earlier=earlier)
 
 
 def _recorded(

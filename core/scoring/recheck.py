@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Mapping
-from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
@@ -31,14 +30,12 @@ from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, 
 from ..engine.reading import as_read, read_answer
 from ..engine.roles import ensure_same_models
 from ..engine.scheduler import Scheduler
-from ..store import NewTrial, RunRow, Store, ensure_recorded, get_run, list_runs
+from ..store import NewTrial, RunProof, RunRow, Store, finish_proof, get_run, list_runs
 from ..store.bulk import table_of
-from ..store.proof import RowCheck
 from ..store.reachable import READ
 from ..store.reading import RECHECK
 from ..store.snapshots import snapshot
 from ..store.tables import RunTrial
-from ..store.trials import check_trials
 from ..workers.options import WorkerOptions
 from ..workers.remote import open_adapters
 from .drift import Drift, Outcomes, Pair, compare
@@ -89,11 +86,12 @@ async def recheck(catalogue: Catalogue, store: Store, run_name: str, options: Re
 
     Raises:
         UsageError: the run did not ask a model here, or the model has changed since.
-        DataError: the run, or a trial of the sample, is not as it was stored.
+        DataError: the run is not as it was stored.
         ModelError: the model refuses the key or account.
     """
     run = get_run(store, run_name)
-    ensure_recorded(store, run.name)
+    # The sample follows from all trials, so that none of them may have been changed.
+    finish_proof(store, run.id, RunProof(store, run))
     work = _Recheck(catalogue, store, run, options)
     await work.open()
     try:
@@ -222,7 +220,7 @@ def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
     sample includes a smaller one.
 
     Raises:
-        DataError: the run has no answers, or a chosen trial is not as it was stored.
+        DataError: the run has no answers.
     """
     trials = table_of(RunTrial)
     answered = (
@@ -237,8 +235,6 @@ def choose(store: Store, run: RunRow, options: RecheckOptions) -> list[_Chosen]:
         columns = (trials.c.stage, trials.c.ordinal, trials.c.trial, trials.c.factors, trials.c.exchange_id)
         chosen = sa.select(*columns).where(trials.c.run_id == run.id, places).order_by(*columns[:2])
         found = [_Chosen(*row) for row in connection.execute(chosen)] if least else []
-        for stage, rows_of in groupby(found, lambda one: one.stage):
-            check_trials(connection, (run.id, stage, [one.ordinal for one in rows_of]), RowCheck())
     if not found:
         raise DataError(f"run {run.name} has no answers to ask for again.", code="run.no-answers")
     return found

@@ -197,8 +197,11 @@ def _prepare(connection: Any, _: Any) -> None:
     # The driver's own rules start no transaction before DDL, so `_begin` starts all transactions.
     connection.isolation_level = None
     cursor = connection.cursor()
-    _enter_wal(cursor)
-    cursor.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log, which then stays open
+    try:
+        _enter_wal(cursor)
+        cursor.execute("SELECT 1 FROM sqlite_master").fetchall()  # opens the log, which then stays open
+    except UnicodeDecodeError:  # SQLite's message quotes the damaged name of a table
+        raise sqlite3.DatabaseError("malformed database schema") from None
     for pragma in (
         "trusted_schema=OFF",
         "cell_size_check=ON",

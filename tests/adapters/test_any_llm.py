@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import socket
 import subprocess
 import sys
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -108,6 +111,31 @@ def test_key_in_an_answer_is_refused(server):
 def test_slow_answer_is_transient(server):
     server.plan = [Reply(body=chat("late"), delay=2.0)]
     assert ask(server, timeout_seconds=0.3).code == "endpoint.timeout"
+
+
+def test_server_without_a_key_that_is_not_there_is_transient_at_once(server):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        error = ask(server, base_url=f"http://127.0.0.1:{free.getsockname()[1]}/v1", api_key_env="")
+    assert isinstance(error, TransientError) and error.code == "endpoint.connection"
+
+
+def test_server_without_a_key_that_says_nothing_ends_after_the_timeout(server):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        begun = time.monotonic()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        assert ask(server, base_url=url, api_key_env="", timeout_seconds=1.0).code == "endpoint.timeout"
+    assert time.monotonic() - begun < 20
+
+
+def test_package_that_does_not_return_ends_after_the_timeout(server, monkeypatch):
+    """The packages of some providers look for credentials on other machines when they are opened."""
+    ended = threading.Event()
+    monkeypatch.setattr("any_llm.AnyLLM.create", lambda *_, **__: ended.wait(60))
+    threading.Timer(20, ended.set).start()
+    begun = time.monotonic()
+    assert ask(server, api_key_env="", timeout_seconds=0.5).code == "endpoint.timeout"
+    assert not ended.is_set() and time.monotonic() - begun < 15
 
 
 def test_identity_says_that_it_is_lossy_and_the_key_must_be_named(server):

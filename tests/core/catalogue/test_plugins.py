@@ -14,6 +14,7 @@ from prejudge.core.catalogue.plugins import Plugins, built_in_plugins, found_plu
 from prejudge.core.catalogue.registry import PluginEntry, Registry
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.catalogue.trust import load_registry
+from prejudge.core.contracts.adapter import ModelAdapter
 from prejudge.core.contracts.errors import PluginError, UnknownNameError
 from prejudge.core.contracts.plugin import GROUP, Plugged
 from prejudge.testing import raises_code
@@ -73,6 +74,12 @@ def test_wrong_kind_of_thing_is_refused():
     plugins = Plugins(Registry(), [entry("wrong", prejudge_metrics=[Plugged("m", CountProbe)])])
     with raises_code(PluginError, "plugin.contract"):
         plugins.load("metric", "m")
+
+
+def test_adapter_without_a_class_of_settings_is_refused():
+    plugins = Plugins(Registry(), [entry("bare", prejudge_adapters=[Plugged("a", type("Bare", (ModelAdapter,), {}))])])
+    with raises_code(PluginError, "plugin.contract", "options"):
+        plugins.load("adapter", "a")
 
 
 def test_hook_must_return_records():

@@ -72,6 +72,9 @@ def _variants(adapter: str, url: str, secret_file: str) -> dict[str, dict[str, A
         "key file": {"api_key_file": secret_file},
         "nested": {"api_key_env": "", "extra_body": {"tools": [{"server_url": "http://evil.example/mcp"}]}},
         "odd type": {"api_key_env": ["LAB_KEY"]},
+        "password": {"base_url": url.replace("://", "://me:word@"), "api_key_env": ""},
+        "elsewhere": {"base_url": "http://evil.example/v1", "api_key_env": ""},
+        "own key": {"api_key_env": "OPENAI_API_KEY"},
     }
     own: dict[str, dict[str, dict[str, Any]]] = {
         "openai": {

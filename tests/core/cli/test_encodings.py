@@ -31,11 +31,27 @@ def test_no_verb_ends_in_a_traceback(world, encoding):
     assert lines.faults(world, typed, encoding) == []
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_no_option_with_a_wrong_value_ends_in_a_traceback(world, encoding):
+    wrong = list(lines.unusual())
+    assert len(wrong) >= 400
+    assert lines.faults(world, wrong, encoding) == []
+
+
 @pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.soak)])
 def test_help_of_every_command_is_written(world, encoding):
     for path, _ in lines.commands():
         done = call(world, *path, "--help", encoding=encoding)
         assert done.returncode == 0 and "Usage:" in done.stdout and not done.stderr
+
+
+@pytest.mark.parametrize("name", ["own-\udcff.csv", "\ud800"], ids=["bytes of another encoding", "half a character"])
+def test_arguments_that_are_no_text_are_refused(world, name):
+    """Python reads other bytes as halves of characters, which no file that is UTF-8 can hold."""
+    for words in (("run", "bistereo-pairs", "--data", name, "--model", lines.MODEL), ("score", "--runs", name)):
+        done = call(world, *words, encoding="utf-8")
+        assert done.returncode == 2 and "not UTF-8" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_report_is_written_where_the_screen_lacks_its_signs(world):

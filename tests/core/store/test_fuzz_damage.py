@@ -15,7 +15,7 @@ import pytest
 from fakes import FakeModel, text_of
 
 from prejudge.core.compare import CompareOptions, compare
-from prejudge.core.contracts.errors import DataError, PermanentError, PrejudgeError
+from prejudge.core.contracts.errors import DataError, PermanentError, PrejudgeError, StoreError
 from prejudge.core.contracts.records import Generation
 from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.report.card import data_sheet, model_card
@@ -253,6 +253,18 @@ def test_broken_files_end_in_errors_that_have_a_code(good, catalogue, tmp_path, 
     damages = [(f"seed {seed}", broken(seed)) for seed in range(tries // 2)]
     found = faults(damages, good, readers(catalogue, good, tmp_path), tmp_path)
     assert not found, "\n".join(map(str, found))
+
+
+def test_damaged_name_of_a_table_that_is_no_text_is_an_error_with_a_code(good):
+    """SQLite quotes it in its message, which Python then cannot read."""
+    data = good.read_bytes()
+    assert b"tableattempt" in data
+    good.write_bytes(
+        data.replace(b"tableattempt", b"tableatt\xc1mpt").replace(b"CREATE TABLE attempt", b"CREATE xABLE attempt")
+    )
+    for writable in (True, False):
+        with raises_code(StoreError, "store.damaged"):
+            Store(good, writable=writable)
 
 
 def test_error_of_a_sound_store_stays_what_it_is(good):
