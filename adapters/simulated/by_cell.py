@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
 from ...core.contracts.canonical import question_of
-from ...core.contracts.cells import Alternative, Cells
+from ...core.contracts.cells import Alternative, Cells, LocatedRequests
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import (
     AnyResponse,
@@ -56,6 +57,7 @@ class CellAnswers:
         self._effects = planting.effects(cells, keyed_draws(str(noise.seed)))
         reach = float(abs(self._effects).max(initial=0.0))
         self._floor = reach + LARGEST * self._own + ALWAYS
+        self._normals: dict[tuple[bytes, str], float] | None = None
 
     def answer(self, request: Request) -> AnyResponse | None:
         """Return the answer to a question of the design; None to any other.
@@ -67,10 +69,19 @@ class CellAnswers:
         if not rows:
             return None
         planted = float(self._effects[list(rows)].mean())
-        return self._in_form(request, self.cells.menus[self.cells.menu_codes[rows[0]]], planted)
+        return self._in_form(request, self._menu(rows), planted, _encode(request))
 
-    def _in_form(self, request: Request, menu: Sequence[Alternative], planted: float) -> AnyResponse:
-        encoded = _encode(request)
+    def answers(self, located: LocatedRequests) -> list[AnyResponse]:
+        """Return the answers to questions of the design; the noise of one seed is drawn once for all models."""
+        self._normals = _normals_of(self._noise.seed, located)
+        planted = located.means(self._effects)
+        rows = zip(located.requests, map(self._menu, located.rows), planted, located.encoded, strict=True)
+        return [self._in_form(*row) for row in rows]
+
+    def _menu(self, rows: Sequence[int]) -> Sequence[Alternative]:
+        return self.cells.menus[self.cells.menu_codes[rows[0]]]
+
+    def _in_form(self, request: Request, menu: Sequence[Alternative], planted: float, encoded: bytes) -> AnyResponse:
         if isinstance(request, PseudoLikelihood):
             return self._scored(planted + self._noise_of(encoded), len(words_of(request.text).split()))
         if isinstance(request, Likelihood):
@@ -87,7 +98,15 @@ class CellAnswers:
         )
 
     def _noise_of(self, encoded: bytes, alternative: str = "") -> float:
-        return self._own * self._noise.normal("cell", encoded.decode() + alternative) if self._own else 0.0
+        if not self._own:
+            return 0.0
+        key = encoded, alternative
+        if self._normals is not None and key in self._normals:
+            return self._own * self._normals[key]
+        normal = self._noise.normal("cell", encoded.decode() + alternative)
+        if self._normals is not None:
+            self._normals[key] = normal
+        return self._own * normal
 
     def _scores(self, menu: Sequence[Alternative], planted: float, encoded: bytes) -> list[float]:
         return [
@@ -135,6 +154,12 @@ class CellAnswers:
         text, reason = cut(answers[choose(scores, request.sampling.temperature, draws.answer)], request)
         top = top_tokens(answers, scores, request.top_logprobs) if request.top_logprobs else ()
         return Generation(text=text, finish_reason=reason, top_logprobs=top, usage=usage)
+
+
+@lru_cache(maxsize=2)
+def _normals_of(seed: int, located: LocatedRequests) -> dict[tuple[bytes, str], float]:
+    """Return where the noise of the models of a seed is kept, by question and alternative."""
+    return {}
 
 
 def _said(menu: Sequence[Alternative], prompt: str) -> list[str]:

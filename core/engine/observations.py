@@ -252,6 +252,24 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
     ).drop("_row", "_unreadable", "_read")
 
 
+def with_responses(stage: Stage, observations: pl.DataFrame, responses: list[str]) -> pl.DataFrame | None:
+    """Return observations with what other responses to the same trials say; None where one of them is not read.
+
+    Args:
+        stage: reads the responses, and reviews nothing.
+        observations: of the trials, every one of status ok.
+        responses: JSON, in the order of the rows.
+    """
+    part = pl.DataFrame({"status": ["ok"] * len(responses), "response": responses})
+    part = read_part(part) if stage.operation in (Generate, Classify) else part
+    if (part["status"] != "ok").any():
+        return None
+    read = _read(stage, observations.select(name for name in stage.factors if name in observations), part["response"])
+    if read["_unreadable"].null_count() < read.height:
+        return None
+    return observations.with_columns(read.drop("_unreadable"))
+
+
 def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:
     if trials.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(stage.factors, pl.String))
