@@ -129,11 +129,8 @@ class Bench:
         """Return whether the trials of all studies are read alike: a declared stage, asked once and not reviewed."""
         stage, designed = self.stages[0], self.instrument.designed
         reviewed = type(stage).review is not Stage.review or self.instrument.needs_reasoning
-        return (
-            bool(designed and designed.located and designed.name == stage.name)
-            and stage.rules.attempts == 1
-            and not reviewed
-        )
+        named = designed is not None and designed.located is not None and designed.name == stage.name
+        return named and stage.rules.attempts == 1 and not reviewed
 
     @cached_property
     def _located(self) -> LocatedRequests:
@@ -149,7 +146,7 @@ class Bench:
         responses = model.in_closed_form(self._located)
         if responses is None:
             return None
-        return with_responses(stage, self._read, [encode(response).decode() for response in responses])
+        return with_responses(stage, self._read, [asked.trial.factors for asked in self.first], responses)
 
     def estimates(self, observations: Mapping[str, pl.DataFrame]) -> list[Estimate]:
         """Return every estimate of a study's metrics, with verdicts, as a run reports them."""
