@@ -28,27 +28,37 @@ from prejudge.core.report.markdown import marked_table
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "calibration-adversaries.md"
 STUDIES = (
-    "bistereo-tuples",
-    "attractiveness",
     "bistereo-pairs",
+    "bistereo-nli",
     "subtle-sai",
     "subtle-asa",
-    "bistereo-nli",
+    "crows-pairs",
+    "bistereo-tuples",
+    "attractiveness",
 )
-"""Those that need no file of the user, the quickest first."""
+CROWS = ROOT.parent / "shared" / "data" / "crows_pairs" / "crows_pairs_anonymized.csv"
+"""The 1,508 pairs of CrowS-Pairs (Nangia et al. 2020), which are not part of this project."""
 SILENT = ("dora-t2t", "dora-t2i", "dora-i2t", "indicasa")
 """Studies whose answers are free words or pictures, in which no preference can be planted by cells."""
 HEAD = ("preferred", "studies", "findings", "most in", "other questions", "answers changed")
+
+
+def data_of(study: str) -> dict[str, str]:
+    """Return the option that names the file of a study whose pairs this project does not have."""
+    return {"data": str(CROWS)} if study == "crows-pairs" else {}
 
 
 class Opponents:
     """The fair models of one study that prefer levels, and the studies of them that are recorded."""
 
     def __init__(self, study: str, folder: Path) -> None:
-        every = Recipe.load(study, {})
-        gallery = {name: null for name, null in every.gallery.items() if name == FAIR or is_preferring(name)}
-        self.recipe = msgspec.structs.replace(every, gallery=gallery)
-        self.campaign: Campaign = self.recipe.campaign()
+        every = Recipe.load(study, data_of(study))
+        preferring = {name: null for name, null in every.gallery.items() if is_preferring(name)}
+        # What the others are compared with is planted by cells too, and prefers nothing.
+        planting = next(iter(preferring.values())).planting
+        fair = msgspec.structs.replace(every.gallery[FAIR], settings=planting)
+        self.recipe = msgspec.structs.replace(every, gallery={FAIR: fair} | preferring)
+        self.campaign: Campaign = self.recipe.campaign().entire
         golden = present_golden(self.recipe)
         self.journal = Journal(folder / f"{study}.jsonl", self.campaign.opening(bound(self.campaign, golden.head)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -67,13 +67,19 @@ class Asked(NamedTuple):
 class Bench:
     """A study over many models, one after another; what does not depend on answers is prepared once."""
 
-    def __init__(self, catalogue: Catalogue, study: Study) -> None:
-        """Load the study's probe and metrics; nothing is asked."""
+    def __init__(self, catalogue: Catalogue, study: Study, counted: Collection[str] | None = None) -> None:
+        """Load the study's probe and metrics; nothing is asked.
+
+        Args:
+            catalogue: where the study is.
+            study: the study.
+            counted: measures that are made besides those with a verdict; None: all of the headline.
+        """
         self.catalogue, self.study = catalogue, study
         self.instrument = catalogue.instrument(study)
         self._questions = questions_with(study.questions, flat(self.instrument.every_option))
         self._metrics = [
-            (metric.every_stage, Brief(metric, options, self._questions))
+            (metric.every_stage, Brief(metric, options, self._questions, counted))
             for metric, options in self.instrument.metrics.values()
         ]
         self.requests = 0
