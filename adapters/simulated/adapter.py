@@ -16,10 +16,9 @@ import msgspec
 
 from ...core.contracts import Options, harmless
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services
-from ...core.contracts.cells import LocatedRequests
+from ...core.contracts.cells import ComputedResponses, LocatedRequests
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
-    AnyResponse,
     Classification,
     Classify,
     Draw,
@@ -275,7 +274,7 @@ class Simulated(ModelAdapter):
                 code="model.cells",
             )
 
-    def in_closed_form(self, located: LocatedRequests) -> Sequence[AnyResponse] | None:
+    def in_closed_form(self, located: LocatedRequests) -> ComputedResponses | None:
         """Answer at once where effects are planted by cells, every question is of the design, and no call fails."""
         if self._by_cell is None or self._options.failure_rate or not located.inside:
             return None

@@ -22,7 +22,7 @@ import msgspec
 
 from .abilities import OPERATIONS, Abilities, Need, methods_of, need_of
 from .batch import BatchApi
-from .cells import Cells, LocatedRequests
+from .cells import Cells, ComputedResponses, LocatedRequests
 from .errors import ModelError, PermanentError, UnsupportedOperationError
 from .model_files import ModelFiles, Recognised
 from .records import AnyRequest, AnyResponse, Image, Request, Scalar, prompt_of
@@ -252,7 +252,7 @@ class ModelAdapter(ABC):
             MissingExtraError: a package for its images is not installed.
         """
 
-    def in_closed_form(self, located: LocatedRequests) -> Sequence[AnyResponse] | None:
+    def in_closed_form(self, located: LocatedRequests) -> ComputedResponses | None:
         """Return the responses to requests of a declared design, those of `answer`; None, by default: ask for them.
 
         Only a model whose answers are a formula of what is planted has them. A calibration asks thousands of such

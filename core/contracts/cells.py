@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from .canonical import encode
-from .records import Request
+from .records import Request, Response
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +92,22 @@ class Cells(msgspec.Struct, frozen=True, dict=True):
     def locate(self, question: Request) -> tuple[int, ...]:
         """Return the cells that a question belongs to, by place in the design; none if it is not of the design."""
         return self._rows.get(question_digest(question), ())
+
+
+class ComputedResponses:
+    """The responses of a model in closed form to many requests."""
+
+    def __init__(
+        self, responses: Callable[[], Sequence[Response]], numbers: npt.NDArray[np.float64] | None = None
+    ) -> None:
+        """Take what makes the responses, and the numbers that they are of, where they are such."""
+        self._made, self.numbers = responses, numbers
+        """Shape (requests, numbers): the log-probability of each text, or the probability of each label."""
+
+    @cached_property
+    def responses(self) -> Sequence[Response]:
+        """Return them, made when first asked for."""
+        return self._made()
 
 
 class LocatedRequests:

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ...catalogue.certificates import flat
@@ -32,6 +34,8 @@ from .brief import Brief
 WINDOW = 4096
 """Trials that are asked together, the shortest first, as a run asks them."""
 _HERE = b"calibration"
+TINY = 1e-12
+"""Relative difference of equal numbers."""
 
 
 class Sent(NamedTuple):
@@ -87,6 +91,7 @@ class Bench:
         self._blobs: dict[str, bytes] = {}
         self._shown = ShownPictures(self._blob, self._keep)
         self._read: pl.DataFrame | None = None
+        self._copies: Copies | None = None
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -149,10 +154,16 @@ class Bench:
         """Return the observations of a model in closed form, after a study of which everything was read; else None."""
         if self._read is None or not self._repeatable:
             return None
-        responses = model.in_closed_form(self._located)
-        if responses is None:
+        computed = model.in_closed_form(self._located)
+        if computed is None:
             return None
-        return with_responses(stage, self._read, [asked.trial.factors for asked in self.first], responses)
+        if self._copies is not None and computed.numbers is not None:
+            return self._read.with_columns(self._copies.columns(computed.numbers))
+        factors = [asked.trial.factors for asked in self.first]
+        frame = with_responses(stage, self._read, factors, computed.responses)
+        if frame is not None and computed.numbers is not None:
+            self._copies = Copies.of(frame.select(stage.outcomes), self._read, computed.numbers)
+        return frame
 
     def estimates(self, observations: Mapping[str, pl.DataFrame]) -> list[Estimate]:
         """Return every estimate of a study's metrics, with verdicts, as a run reports them."""
@@ -235,6 +246,48 @@ class Bench:
         name = hashlib.sha256(data).hexdigest()
         self._blobs[name] = data
         return name
+
+
+class Copies(NamedTuple):
+    """How a stage reads responses that are numbers: outcomes that are one of these, or say which is the largest."""
+
+    copied: dict[str, int]
+    """The number that an outcome is."""
+    largest: dict[str, pl.Series]
+    """What an outcome is by the place of the largest number."""
+
+    @classmethod
+    def of(cls, outcomes: pl.DataFrame, others: pl.DataFrame, numbers: npt.NDArray[np.float64]) -> Copies | None:
+        """Return how outcomes of a whole study follow from its numbers; None where one does not.
+
+        Args:
+            outcomes: as read.
+            others: those of another study, with which what does not depend on answers is equal.
+            numbers: of the responses, shape (rows, numbers).
+        """
+        copied: dict[str, int] = {}
+        largest: dict[str, pl.Series] = {}
+        place = pl.Series("place", numbers.argmax(axis=1))
+        for outcome in outcomes:
+            if outcome.equals(others[outcome.name]):
+                continue
+            if outcome.dtype.is_float():
+                same = [at for at, column in enumerate(numbers.T) if np.allclose(outcome, column, rtol=TINY, atol=0)]
+                if not same:
+                    return None
+                copied[outcome.name] = same[0]
+            else:
+                by_place = pl.DataFrame([place, outcome]).unique().sort("place")
+                if by_place["place"].to_list() != [*range(numbers.shape[1])]:
+                    return None
+                largest[outcome.name] = by_place[outcome.name]
+        return cls(copied, largest)
+
+    def columns(self, numbers: npt.NDArray[np.float64]) -> list[pl.Series]:
+        """Return the outcomes of the responses that have these numbers."""
+        place = pl.Series(numbers.argmax(axis=1))
+        columns = [pl.Series(name, np.ascontiguousarray(numbers[:, at])) for name, at in self.copied.items()]
+        return columns + [levels.gather(place).alias(name) for name, levels in self.largest.items()]
 
 
 def _all_read(observations: pl.DataFrame) -> pl.DataFrame | None:
