@@ -96,10 +96,8 @@ def page(studies: int, folder: Path) -> str:
         "in each context and by one law for both groups: it is fair. *A and B* prefers both, *A with B* each "
         "combination, *A times B* by the product of two preferences. A study should convict one in twenty. Findings "
         "are the share of studies with a finding, of the question that has the most, with the 95 % interval of Clopper "
-        "and Pearson; **bold** is more than chance explains (1 %, among the questions). Designs are those of `prejudge "
-        "calibrate`; a study of the default size asks more levels of each facet. Where a question is asked of each "
-        "level of a facet apart, as the gap of each scenario of `attractiveness`, a preference by that facet is no "
-        "fair one.",
+        "and Pearson; **bold** is more than chance explains (1 %, among the questions). Studies have the default size "
+        "where the answers of such a model can be computed, else that of `prejudge calibrate`.",
     ]
     absent = []
     for study in STUDIES:
@@ -111,8 +109,7 @@ def page(studies: int, folder: Path) -> str:
     if absent:
         lines += [f"Not run: {_names(absent)}.", ""]
     lines += [
-        f"Not possible: {_names(SILENT)} (a simulated model cannot show a preference in free words or pictures). "
-        "`crows-pairs` needs a file.",
+        f"Not possible: {_names(SILENT)} (a simulated model cannot show a preference in free words or pictures).",
     ]
     return "\n".join(lines) + "\n"
 
@@ -128,17 +125,39 @@ def _part(study: str, own: Opponents, studies: int) -> Iterator[str]:
     )
     few = "" if groups[0].studies >= studies else f" Stopped before the {studies} that were planned."
     yield from ("", f"## `{study}`", "", f"Design: {design or 'the defaults'}.{few}", "")
-    yield from marked_table(HEAD, map(_row, groups))
+    asked = _asked_apart(own)
+    yield from marked_table(HEAD, (_row(group, asked) for group in groups))
+    if asked:
+        measures, levels = (" and ".join(f"`{name}`" for name in names) for names in asked)
+        yield from ("", f"{measures} asks about each level of {levels} apart: a preference by it is no fair one there.")
 
 
-def _row(group: Group) -> Sequence[str]:
-    worst = group.worst_answer or group.worst
-    told = "no verdict" if worst is None else worst.told if worst.holds else f"**{worst.told}**"
+def _asked_apart(own: Opponents) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Return the measures that count findings at single levels of a facet, and such facets; None without any."""
+    design, counting = own.design, [*own.campaign.entry.calibration.discoveries]
+    facets = [] if design is None else [facet.name for facet in design.facets()]
+    fixed = {
+        name
+        for question in (design.questions if design else ())
+        for name, role in question.roles.items()
+        if role == "fixed"
+    }
+    named = [name for name in facets if name in fixed]
+    return (counting, named) if counting and named else None
+
+
+def _row(group: Group, asked: tuple[Sequence[str], Sequence[str]] | None) -> Sequence[str]:
+    preferred = group.null.partition(MARK)[2] or "nothing"
+    measures, facets = asked or ((), ())
+    unfair = set(facets) & set(preferred.replace(" and ", " with ").replace(" times ", " with ").split(" with "))
+    answers = [rate for rate in group.answers if not (unfair and rate.measure in measures)]
+    judged = msgspec.structs.replace(group, answers=tuple(answers))
+    worst = judged.worst_answer or judged.worst
+    findings = "no verdict" if worst is None else worst.told if worst.holds else f"**{worst.told}**"
     others = [f"`{rate.measure}` {percent(rate.rate or 0.0, 1)}" for rate in group.answers if rate != worst]
     changed = "" if group.changed is None else percent(group.changed, 1)
-    where = "" if worst is None else f"`{worst.measure}`"
-    preferred = group.null.partition(MARK)[2] or "nothing"
-    return preferred, str(group.studies), told, where, ", ".join(others), changed
+    measure = "" if worst is None else f"`{worst.measure}`"
+    return preferred, str(group.studies), findings, measure, ", ".join(others), changed
 
 
 def main() -> None:

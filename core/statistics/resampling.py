@@ -35,6 +35,7 @@ from .intervals import (
     jackknife_variance,
     normal_sf,
     percentiles,
+    ratio,
     reach_of,
     reach_of_clusters,
     stretched,
@@ -217,6 +218,8 @@ SLACK = 1e-12
 """Differences below this (a share, or nats) are rounding."""
 BOTH = 3
 """Pattern of a cluster that has answers on both sides: 1 (first side) + 2 (second side)."""
+BALANCE = 0.95
+"""Least share of its variance that a difference keeps where sides are exchanged: 5.6 % false findings in place of 5."""
 
 
 def flip_test(sums: Array, plan: Resampling) -> Array:
@@ -240,9 +243,11 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
     """Return two-sided p-values (units, statistics) of contrasts between the two sides.
 
     The sides of a cluster that has both are swapped at random; clusters with one side exchange their labels, so that
-    the count of clusters per side stays. Exact and Monte Carlo as in `flip_test`.
+    the count of clusters per side stays. Exact and Monte Carlo as in `flip_test`. NaN where swapping would move many
+    answers to the smaller side: a difference of two sides of equal size varies less than the one observed.
     """
     observed = np.abs(statistics(sums.sum(axis=0)))
+    observed = np.where(_balanced(sums[..., 0])[:, None], observed, np.nan)
     p = np.full(observed.shape, np.nan)
     for number, (units, pattern) in enumerate(alike(sums)):
         if _free(pattern) < 2:
@@ -252,6 +257,23 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
         replicates = (np.abs(statistics(_swapped(keep, part))) for keep in keeps)
         p[units] = p_values(observed[units], replicates, plan)
     return p
+
+
+def _balanced(counts: Array) -> Flags:
+    """Return for which units the sides keep their sizes when they are exchanged; counts (clusters, units, sides).
+
+    What decides is the variance of a difference of two means, 1 / n + 1 / m, with the sizes expected after the exchange
+    as a share of that with the sizes at hand.
+    """
+    present = counts > 0
+    loose = present & ~present.all(axis=2, keepdims=True)
+    numbers = loose.sum(axis=0)
+    share = ratio(numbers, numbers.sum(axis=-1, keepdims=True))
+    alone = (counts * loose).sum(axis=0)
+    paired = counts.sum(axis=0) - alone
+    expected = paired.mean(axis=-1, keepdims=True) + np.nan_to_num(share) * alone.sum(axis=-1, keepdims=True)
+    kept: Flags = ratio(ratio(1.0, expected).sum(-1), ratio(1.0, counts.sum(axis=0)).sum(-1)) >= BALANCE
+    return kept
 
 
 def smallest_p(clusters: int, resamples: int) -> float:

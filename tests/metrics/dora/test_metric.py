@@ -405,7 +405,8 @@ def descriptions(longer):
     rows = [
         {"stage": "descriptions", "modality": "i2t", "setting": "description", "dimension": "age", "form": "x",
          "descriptor": f"group{d}", "image": f"{d}/{n}", "wording": n % 5, "reason": None, "status": "ok",
-         "text": " ".join(WORDS[i] for i in rng.integers(0, 30, 4 * (longer if d == 3 else 1))), "key": f"{d}/{n}".encode()}
+         "text": " ".join(WORDS[i] for i in rng.integers(0, 30, 4 * (longer if d == 3 else 1))),
+         "key": f"{d}/{n}".encode()}
         for d in range(12) for n in range(20)
     ]  # fmt: skip
     return pl.DataFrame(rows)
