@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .canonical import encode
-from .records import Request, Response
+from .records import AnyResponse, Request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,14 +98,14 @@ class ComputedResponses:
     """The responses of a model in closed form to many requests."""
 
     def __init__(
-        self, responses: Callable[[], Sequence[Response]], numbers: npt.NDArray[np.float64] | None = None
+        self, responses: Callable[[], Sequence[AnyResponse]], numbers: npt.NDArray[np.float64] | None = None
     ) -> None:
         """Take what makes the responses, and the numbers that they are of, where they are such."""
         self._made, self.numbers = responses, numbers
         """Shape (requests, numbers): the log-probability of each text, or the probability of each label."""
 
     @cached_property
-    def responses(self) -> Sequence[Response]:
+    def responses(self) -> Sequence[AnyResponse]:
         """Return them, made when first asked for."""
         return self._made()
 

@@ -204,8 +204,7 @@ def resampled(
             found = studentised()[unit]
         if not found and stated == "jackknife" and test is not None and len(ways) == 1:
             p = float(test.p(joint.sums[:, [unit]])[0, 0])
-            if np.isfinite(p):
-                found = tested_by(f"{test.name} ({ways[0]})", p, whole.counted(unit), options)
+            found = tested_by(f"{test.name} ({ways[0]})", p, whole.counted(unit), options)
         return found
 
     def found(unit: int) -> Found:

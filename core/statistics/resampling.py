@@ -219,7 +219,7 @@ SLACK = 1e-12
 BOTH = 3
 """Pattern of a cluster that has answers on both sides: 1 (first side) + 2 (second side)."""
 BALANCE = 0.95
-"""Least share of its variance that a difference keeps where sides are exchanged: 5.6 % false findings in place of 5."""
+"""Least share of its variance that a difference keeps under exchange: at most 5.6 % false findings in place of 5."""
 
 
 def flip_test(sums: Array, plan: Resampling) -> Array:
@@ -260,20 +260,19 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
 
 
 def _balanced(counts: Array) -> Flags:
-    """Return for which units the sides keep their sizes when they are exchanged; counts (clusters, units, sides).
+    """Return for which units an exchange keeps the variance 1 / n + 1 / m of a difference of means, about.
 
-    What decides is the variance of a difference of two means, 1 / n + 1 / m, with the sizes expected after the exchange
-    as a share of that with the sizes at hand.
+    Args:
+        counts: shape (clusters, units, sides).
     """
     present = counts > 0
     loose = present & ~present.all(axis=2, keepdims=True)
-    numbers = loose.sum(axis=0)
-    share = ratio(numbers, numbers.sum(axis=-1, keepdims=True))
-    alone = (counts * loose).sum(axis=0)
-    paired = counts.sum(axis=0) - alone
-    expected = paired.mean(axis=-1, keepdims=True) + np.nan_to_num(share) * alone.sum(axis=-1, keepdims=True)
-    kept: Flags = ratio(ratio(1.0, expected).sum(-1), ratio(1.0, counts.sum(axis=0)).sum(-1)) >= BALANCE
-    return kept
+    totals, alone, numbers = counts.sum(axis=0), (counts * loose).sum(axis=0), loose.sum(axis=0).astype(np.float64)
+    share = np.nan_to_num(ratio(numbers, numbers.sum(axis=-1, keepdims=True)))
+    expected = (totals - alone).mean(axis=-1, keepdims=True) + share * alone.sum(axis=-1, keepdims=True)
+    one = np.ones_like(totals)
+    balanced: Flags = ratio(one, expected).sum(-1) >= BALANCE * ratio(one, totals).sum(-1)
+    return balanced
 
 
 def smallest_p(clusters: int, resamples: int) -> float:

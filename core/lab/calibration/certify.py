@@ -148,6 +148,7 @@ def certificate_of(
         options=options_of(campaign),
         sizes=sizes_of(campaign),
         requests=plan.requests,
+        entire=0 if campaign.entire is campaign else len(campaign.entire.bench.first),
         data=data_digests(campaign),
         questions=head.questions,
         numbers=head.cases,
