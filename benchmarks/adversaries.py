@@ -28,27 +28,37 @@ from prejudge.core.report.markdown import marked_table
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "calibration-adversaries.md"
 STUDIES = (
-    "bistereo-tuples",
-    "attractiveness",
     "bistereo-pairs",
+    "bistereo-nli",
     "subtle-sai",
     "subtle-asa",
-    "bistereo-nli",
+    "crows-pairs",
+    "bistereo-tuples",
+    "attractiveness",
 )
-"""Those that need no file of the user, the quickest first."""
+CROWS = ROOT.parent / "shared" / "data" / "crows_pairs" / "crows_pairs_anonymized.csv"
+"""The 1,508 pairs of CrowS-Pairs (Nangia et al. 2020), which are not part of this project."""
 SILENT = ("dora-t2t", "dora-t2i", "dora-i2t", "indicasa")
 """Studies whose answers are free words or pictures, in which no preference can be planted by cells."""
 HEAD = ("preferred", "studies", "findings", "most in", "other questions", "answers changed")
+
+
+def data_of(study: str) -> dict[str, str]:
+    """Return the option that names the file of a study whose pairs this project does not have."""
+    return {"data": str(CROWS)} if study == "crows-pairs" else {}
 
 
 class Opponents:
     """The fair models of one study that prefer levels, and the studies of them that are recorded."""
 
     def __init__(self, study: str, folder: Path) -> None:
-        every = Recipe.load(study, {})
-        gallery = {name: null for name, null in every.gallery.items() if name == FAIR or is_preferring(name)}
-        self.recipe = msgspec.structs.replace(every, gallery=gallery)
-        self.campaign: Campaign = self.recipe.campaign()
+        every = Recipe.load(study, data_of(study))
+        preferring = {name: null for name, null in every.gallery.items() if is_preferring(name)}
+        # What the others are compared with is planted by cells too, and prefers nothing.
+        planting = next(iter(preferring.values())).planting
+        fair = msgspec.structs.replace(every.gallery[FAIR], settings=planting)
+        self.recipe = msgspec.structs.replace(every, gallery={FAIR: fair} | preferring)
+        self.campaign: Campaign = self.recipe.campaign().entire
         golden = present_golden(self.recipe)
         self.journal = Journal(folder / f"{study}.jsonl", self.campaign.opening(bound(self.campaign, golden.head)))
 
@@ -86,10 +96,8 @@ def page(studies: int, folder: Path) -> str:
         "in each context and by one law for both groups: it is fair. *A and B* prefers both, *A with B* each "
         "combination, *A times B* by the product of two preferences. A study should convict one in twenty. Findings "
         "are the share of studies with a finding, of the question that has the most, with the 95 % interval of Clopper "
-        "and Pearson; **bold** is more than chance explains (1 %, among the questions). Designs are those of `prejudge "
-        "calibrate`; a study of the default size asks more levels of each facet. Where a question is asked of each "
-        "level of a facet apart, as the gap of each scenario of `attractiveness`, a preference by that facet is no "
-        "fair one.",
+        "and Pearson; **bold** is more than chance explains (1 %, among the questions). Studies have the default size "
+        "where the answers of such a model can be computed, else that of `prejudge calibrate`.",
     ]
     absent = []
     for study in STUDIES:
@@ -101,8 +109,7 @@ def page(studies: int, folder: Path) -> str:
     if absent:
         lines += [f"Not run: {_names(absent)}.", ""]
     lines += [
-        f"Not possible: {_names(SILENT)} (a simulated model cannot show a preference in free words or pictures). "
-        "`crows-pairs` needs a file.",
+        f"Not possible: {_names(SILENT)} (a simulated model cannot show a preference in free words or pictures).",
     ]
     return "\n".join(lines) + "\n"
 
@@ -118,17 +125,39 @@ def _part(study: str, own: Opponents, studies: int) -> Iterator[str]:
     )
     few = "" if groups[0].studies >= studies else f" Stopped before the {studies} that were planned."
     yield from ("", f"## `{study}`", "", f"Design: {design or 'the defaults'}.{few}", "")
-    yield from marked_table(HEAD, map(_row, groups))
+    asked = _asked_apart(own)
+    yield from marked_table(HEAD, (_row(group, asked) for group in groups))
+    if asked:
+        measures, levels = (" and ".join(f"`{name}`" for name in names) for names in asked)
+        yield from ("", f"{measures} asks about each level of {levels} apart: a preference by it is no fair one there.")
 
 
-def _row(group: Group) -> Sequence[str]:
-    worst = group.worst_answer or group.worst
-    told = "no verdict" if worst is None else worst.told if worst.holds else f"**{worst.told}**"
+def _asked_apart(own: Opponents) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Return the measures that count findings at single levels of a facet, and such facets; None without any."""
+    design, counting = own.design, [*own.campaign.entry.calibration.discoveries]
+    facets = [] if design is None else [facet.name for facet in design.facets()]
+    fixed = {
+        name
+        for question in (design.questions if design else ())
+        for name, role in question.roles.items()
+        if role == "fixed"
+    }
+    named = [name for name in facets if name in fixed]
+    return (counting, named) if counting and named else None
+
+
+def _row(group: Group, asked: tuple[Sequence[str], Sequence[str]] | None) -> Sequence[str]:
+    preferred = group.null.partition(MARK)[2] or "nothing"
+    measures, facets = asked or ((), ())
+    unfair = set(facets) & set(preferred.replace(" and ", " with ").replace(" times ", " with ").split(" with "))
+    answers = [rate for rate in group.answers if not (unfair and rate.measure in measures)]
+    judged = msgspec.structs.replace(group, answers=tuple(answers))
+    worst = judged.worst_answer or judged.worst
+    findings = "no verdict" if worst is None else worst.told if worst.holds else f"**{worst.told}**"
     others = [f"`{rate.measure}` {percent(rate.rate or 0.0, 1)}" for rate in group.answers if rate != worst]
     changed = "" if group.changed is None else percent(group.changed, 1)
-    where = "" if worst is None else f"`{worst.measure}`"
-    preferred = group.null.partition(MARK)[2] or "nothing"
-    return preferred, str(group.studies), told, where, ", ".join(others), changed
+    measure = "" if worst is None else f"`{worst.measure}`"
+    return preferred, str(group.studies), findings, measure, ", ".join(others), changed
 
 
 def main() -> None:

@@ -74,7 +74,13 @@ def levels(frame: pl.DataFrame, column: str) -> npt.NDArray[np.int64]:
 
 
 def leaning(
-    study: str, seed: int, spread: float, facets: Sequence[str] = ("wording",), strength: float = 0.0, **options: Any
+    study: str,
+    seed: int,
+    spread: float,
+    facets: Sequence[str] = ("wording",),
+    strength: float = 0.0,
+    longer: int = 0,
+    **options: Any,
 ) -> tuple[Pairs, Pairs]:
     """Return the associations that `exact` finds in one model, and those planted in it.
 
@@ -84,6 +90,7 @@ def leaning(
         spread: Standard deviation in nats of a descriptor's preferences by level of a facet.
         facets: The facets.
         strength: How much likelier, in nats, a descriptor's own word is; 0: it has none.
+        longer: How many more words a text about every second descriptor has, drawn as the others are.
         options: Options of the study.
     """
     frame, rng = asked(study, **options), np.random.default_rng(seed)
@@ -106,8 +113,9 @@ def leaning(
     if study == "dora-t2t":
         answered = frame.with_columns(word=pl.Series(said()))
     else:
-        texts = zip(*(said() for _ in range(MENTIONS)), strict=True)
-        answered = frame.with_columns(text=pl.Series([" ".join(words) for words in texts]))
+        mentions = MENTIONS + longer * (people % 2)
+        texts = zip(mentions, *(said() for _ in range(MENTIONS + longer)), strict=True)
+        answered = frame.with_columns(text=pl.Series([" ".join(words[:most]) for most, *words in texts]))
     measured = measure_cells(count(answered))
     named = frame["descriptor"].unique().sort()
     planted = {(str(named[int(a)]), str(names[b, own[a, b]])) for a, b in np.argwhere(own >= 0)}
@@ -124,6 +132,11 @@ def main() -> None:
         for facets, spread in product(FACETS[study], (1.0, 1.5, 2.0)):
             finds = sum(bool(leaning(study, seed, spread, facets)[0]) for seed in range(options.models))
             print(f"{study} {' and '.join(facets)} {spread} nats: {finds} of {options.models} have any", flush=True)
+        for longer in (1, 3) if study != "dora-t2t" else ():
+            finds = [leaning(study, seed, 0.0, (), longer=longer)[0] for seed in range(options.models)]
+            some, mean = sum(map(bool, finds)), sum(map(len, finds)) / options.models
+            share = f"{longer} more words in texts about every second descriptor"
+            print(f"{study} {share}: {some} of {options.models} have any, {mean:.1f} on average", flush=True)
         for strength in (1.0, 2.0, 3.0):
             cases = [leaning(study, seed, 1.0, strength=strength) for seed in range(options.models // 10)]
             kept, planted, both = (sum(map(len, own)) for own in zip(*((k, p, k & p) for k, p in cases), strict=True))

@@ -16,6 +16,7 @@ import msgspec
 
 from ...core.contracts import Options, harmless
 from ...core.contracts.adapter import Identity, Limits, ModelAdapter, Services
+from ...core.contracts.cells import ComputedResponses, LocatedRequests
 from ...core.contracts.errors import ModelError, ModelLoadError, PermanentError
 from ...core.contracts.records import (
     Classification,
@@ -272,6 +273,12 @@ class Simulated(ModelAdapter):
                 'it can answer in. Declare `AnswerForm`, or set planted_by = "words".',
                 code="model.cells",
             )
+
+    def in_closed_form(self, located: LocatedRequests) -> ComputedResponses | None:
+        """Answer at once where effects are planted by cells, every question is of the design, and no call fails."""
+        if self._by_cell is None or self._options.failure_rate or not located.inside:
+            return None
+        return self._by_cell.answers(located)
 
     def note_on(self, image: bytes) -> str:
         """Say that nothing is planted in pictures other than drawn faces."""

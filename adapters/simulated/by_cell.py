@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from ...core.contracts.canonical import question_of
-from ...core.contracts.cells import Alternative, Cells
+from ...core.contracts.cells import Alternative, Cells, ComputedResponses, LocatedRequests
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import (
     AnyResponse,
@@ -56,6 +59,7 @@ class CellAnswers:
         self._effects = planting.effects(cells, keyed_draws(str(noise.seed)))
         reach = float(abs(self._effects).max(initial=0.0))
         self._floor = reach + LARGEST * self._own + ALWAYS
+        self._normals: dict[tuple[bytes, str], float] | None = None
 
     def answer(self, request: Request) -> AnyResponse | None:
         """Return the answer to a question of the design; None to any other.
@@ -67,10 +71,36 @@ class CellAnswers:
         if not rows:
             return None
         planted = float(self._effects[list(rows)].mean())
-        return self._in_form(request, self.cells.menus[self.cells.menu_codes[rows[0]]], planted)
+        return self._in_form(request, self._menu(rows), planted, _encode(request))
 
-    def _in_form(self, request: Request, menu: Sequence[Alternative], planted: float) -> AnyResponse:
-        encoded = _encode(request)
+    def answers(self, located: LocatedRequests) -> ComputedResponses:
+        """Return the answers to questions of the design; the noise of one seed is drawn once for all models."""
+        planted = np.array(located.means(self._effects))
+        menus = [self._menu(rows) for rows in located.rows]
+        kinds = {(type(request), len(menu)) for request, menu in zip(located.requests, menus, strict=True)}
+        if kinds == {(PseudoLikelihood, 0)}:
+            counts = _counts_of(located)
+            scores = planted + self._own * _normals_of(self._noise, located, ("",))[:, 0]
+            log_probabilities = counts * ((scores - self._floor) / counts)
+            return ComputedResponses(lambda: self._one_by_one(located), log_probabilities[:, None])
+        if len(kinds) == 1 and len(set(menus)) == 1 and kinds < {(Classify, number) for number in range(2, 9)}:
+            up = np.array([0.5 if answer.up else -0.5 for answer in menus[0]])
+            normals = _normals_of(self._noise, located, tuple(answer.text for answer in menus[0]))
+            weights = np.exp(planted[:, None] * up + self._own * normals - NEARLY * np.arange(len(up)))
+            shares = weights / weights.sum(axis=1, keepdims=True)
+            return ComputedResponses(lambda: self._one_by_one(located), shares)
+        return ComputedResponses(lambda: self._one_by_one(located))
+
+    def _one_by_one(self, located: LocatedRequests) -> list[AnyResponse]:
+        self._normals = _memory_of(self._noise.seed, located)
+        planted = located.means(self._effects)
+        rows = zip(located.requests, map(self._menu, located.rows), planted, located.encoded, strict=True)
+        return [self._in_form(*row) for row in rows]
+
+    def _menu(self, rows: Sequence[int]) -> Sequence[Alternative]:
+        return self.cells.menus[self.cells.menu_codes[rows[0]]]
+
+    def _in_form(self, request: Request, menu: Sequence[Alternative], planted: float, encoded: bytes) -> AnyResponse:
         if isinstance(request, PseudoLikelihood):
             return self._scored(planted + self._noise_of(encoded), len(words_of(request.text).split()))
         if isinstance(request, Likelihood):
@@ -87,7 +117,15 @@ class CellAnswers:
         )
 
     def _noise_of(self, encoded: bytes, alternative: str = "") -> float:
-        return self._own * self._noise.normal("cell", encoded.decode() + alternative) if self._own else 0.0
+        if not self._own:
+            return 0.0
+        key = encoded, alternative
+        if self._normals is not None and key in self._normals:
+            return self._own * self._normals[key]
+        normal = self._noise.normal("cell", encoded.decode() + alternative)
+        if self._normals is not None:
+            self._normals[key] = normal
+        return self._own * normal
 
     def _scores(self, menu: Sequence[Alternative], planted: float, encoded: bytes) -> list[float]:
         return [
@@ -135,6 +173,37 @@ class CellAnswers:
         text, reason = cut(answers[choose(scores, request.sampling.temperature, draws.answer)], request)
         top = top_tokens(answers, scores, request.top_logprobs) if request.top_logprobs else ()
         return Generation(text=text, finish_reason=reason, top_logprobs=top, usage=usage)
+
+
+@lru_cache(maxsize=2)
+def _memory_of(seed: int, located: LocatedRequests) -> dict[tuple[bytes, str], float]:
+    """Return where the noise of the models of a seed is kept, by question and alternative."""
+    return {}
+
+
+def _normals_of(noise: Noise, located: LocatedRequests, alternatives: tuple[str, ...]) -> npt.NDArray[np.float64]:
+    """Return the noise of each request and alternative, drawn once for the models of a seed."""
+    memory = _memory_of(noise.seed, located)
+    if not memory:
+        memory |= {
+            (encoded, text): noise.normal("cell", encoded.decode() + text)
+            for encoded in located.encoded
+            for text in alternatives
+        }
+    return _array_of(noise.seed, located, alternatives)
+
+
+@lru_cache(maxsize=2)
+def _array_of(seed: int, located: LocatedRequests, alternatives: tuple[str, ...]) -> npt.NDArray[np.float64]:
+    memory = _memory_of(seed, located)
+    return np.array([[memory[encoded, text] for text in alternatives] for encoded in located.encoded])
+
+
+@lru_cache(maxsize=2)
+def _counts_of(located: LocatedRequests) -> npt.NDArray[np.float64]:
+    """Return the number of words of each text, at least 1."""
+    texts = (request.text for request in located.requests if isinstance(request, PseudoLikelihood))
+    return np.array([max(len(words_of(text).split()), 1) for text in texts], np.float64)
 
 
 def _said(menu: Sequence[Alternative], prompt: str) -> list[str]:

@@ -158,6 +158,8 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     """Options that say how much is asked of one design: with other values it is certified at another size."""
     requests: int
     """Requests of one study."""
+    entire: int = 0
+    """Requests of one study of a model that prefers levels, where these have the default size; 0: they have `sizes`."""
     data: dict[str, str] = {}
     """sha256 of the files that the options name, by name."""
     questions: str = ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from .canonical import encode
-from .records import Request
+from .records import AnyResponse, Request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +92,46 @@ class Cells(msgspec.Struct, frozen=True, dict=True):
     def locate(self, question: Request) -> tuple[int, ...]:
         """Return the cells that a question belongs to, by place in the design; none if it is not of the design."""
         return self._rows.get(question_digest(question), ())
+
+
+class ComputedResponses:
+    """The responses of a model in closed form to many requests."""
+
+    def __init__(
+        self, responses: Callable[[], Sequence[AnyResponse]], numbers: npt.NDArray[np.float64] | None = None
+    ) -> None:
+        """Take what makes the responses, and the numbers that they are of, where they are such."""
+        self._made, self.numbers = responses, numbers
+        """Shape (requests, numbers): the log-probability of each text, or the probability of each label."""
+
+    @cached_property
+    def responses(self) -> Sequence[AnyResponse]:
+        """Return them, made when first asked for."""
+        return self._made()
+
+
+class LocatedRequests:
+    """Requests of a design with the cells of each, which many models are asked in turn."""
+
+    def __init__(self, cells: Cells, requests: Sequence[Request]) -> None:
+        """Find the cells of each request."""
+        self.requests = tuple(requests)
+        self.rows = [cells.locate(request) for request in self.requests]
+        self.inside = all(self.rows)
+        """Whether every request is of the design."""
+
+    @cached_property
+    def encoded(self) -> list[bytes]:
+        """Return the requests as JSON."""
+        return [msgspec.json.encode(request) for request in self.requests]
+
+    def means(self, effects: npt.NDArray[np.float64]) -> list[float]:
+        """Return the mean of the effects in the cells of each request; `effects` has one per cell of the design."""
+        means: list[float] = effects[[rows[0] for rows in self.rows]].tolist()
+        for at, rows in enumerate(self.rows):
+            if len(rows) > 1:
+                means[at] = float(effects[list(rows)].mean())
+        return means
 
 
 def question_digest(request: Request) -> bytes:

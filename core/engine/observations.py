@@ -17,12 +17,12 @@ from ..catalogue.instrument import ALWAYS, FIRST, STAGE
 from ..catalogue.refusal_stage import last_measured
 from ..contracts import PROMPT_KEY, REASONING, LargeStage, Stage, Unreadable
 from ..contracts.canonical import decode_response
-from ..contracts.records import Classify, Draw, Generate, Scalar
+from ..contracts.records import AnyResponse, Classify, Draw, Generate, Scalar
 from ..design import Roles
 from ..store import RunProof, RunRow, Store, first_statuses, read_failures, stream_trials, trial_counts
 from ..store.damage import damaged
 from .integrity.repeats import Tally
-from .reading import read_answer, read_part, read_status
+from .reading import as_read, read_answer, read_part, read_status
 from .spilled import SPILL, Spilled
 
 TRIALS = {"trial": pl.String, "factors": pl.String, "key": pl.Binary, "status": pl.String, "response": pl.String}
@@ -248,6 +248,31 @@ def build_observations(stage: Stage, trials: pl.DataFrame, failures: Mapping[byt
     return joined.with_columns(
         status=status.otherwise(pl.col("status")), reason=pl.coalesce("_unreadable", "reason")
     ).drop("_row", "_unreadable", "_read")
+
+
+def with_responses(
+    stage: Stage,
+    observations: pl.DataFrame,
+    factors: Sequence[Mapping[str, Scalar]],
+    responses: Iterable[AnyResponse],
+) -> pl.DataFrame | None:
+    """Return observations with what other responses to the same trials say; None where one of them is not read.
+
+    Args:
+        stage: reads the responses one by one, and reviews nothing.
+        observations: of the trials, every one of status ok.
+        factors: of the trials, in the order of the rows.
+        responses: in the same order.
+    """
+    outcomes: list[Mapping[str, Scalar]] = []
+    for row, response in zip(factors, responses, strict=True):
+        read = as_read(response)
+        outcome = stage.read(row, read) if read.status == "ok" else Unreadable(read.status)
+        if isinstance(outcome, Unreadable):
+            return None
+        outcomes.append(outcome)
+    columns = {name: pl.Series(name, [row.get(name) for row in outcomes], strict=False) for name in stage.outcomes}
+    return observations.with_columns(*columns.values())
 
 
 def _factors(stage: Stage, trials: pl.DataFrame) -> pl.DataFrame:

@@ -13,8 +13,10 @@ below 1 - level.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, wraps
+from hashlib import blake2b
 from itertools import combinations
 from typing import Any, TypeVar, cast
 
@@ -28,6 +30,8 @@ from .resampling import BLOCK, Statistics, alike_columns, jackknife
 F = TypeVar("F", bound=Callable[..., Any])
 SPARSE = 8
 """Numbers are counted in place of sorted up to so many places per number."""
+KEPT = 32
+"""Results that a function of arrays keeps."""
 
 
 class Cells(msgspec.Struct, frozen=True, dict=True):
@@ -149,23 +153,33 @@ def _over(cells: Cells, statistics: Statistics, facets: Sequence[int]) -> tuple[
     return variance, ratio(variance**2, np.asarray(spread))
 
 
-def once(function: F) -> F:
-    """Let a function of arrays keep its last results, of small ones: measures of one group have the same cells."""
+def once(largest: int) -> Callable[[F], F]:
+    """Let a function of arrays keep its last results, of arrays up to so many bytes: measures share their cells."""
 
-    @lru_cache(32)
-    def of_bytes(*arrays: tuple[bytes, tuple[int, ...], str]) -> Any:
-        return function(*(np.frombuffer(data, kind).reshape(shape) for data, shape, kind in arrays))
+    def keeping(function: F) -> F:
+        results: dict[bytes, Any] = {}
 
-    @wraps(function)
-    def of_arrays(*arrays: NDArray[Any]) -> Any:
-        if sum(array.nbytes for array in arrays) > BLOCK // 4:
-            return function(*arrays)
-        return of_bytes(*((array.tobytes(), array.shape, array.dtype.str) for array in arrays))
+        @wraps(function)
+        def of_arrays(*arrays: NDArray[Any]) -> Any:
+            if sum(array.nbytes for array in arrays) > largest:
+                return function(*arrays)
+            digest = blake2b()
+            for array in arrays:
+                digest.update(f"{array.shape}{array.dtype.str}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+            key = digest.digest()
+            if key not in results:
+                if len(results) >= KEPT:
+                    del results[next(iter(results))]
+                results[key] = function(*arrays)
+            return results[key]
 
-    return cast(F, of_arrays)
+        return cast(F, of_arrays)
+
+    return keeping
 
 
-@once
+@once(BLOCK // 4)
 def shared_levels(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
     """Return what inclusion and exclusion adds to the facets themselves: how often, the levels, and whose they are.
 
@@ -185,7 +199,7 @@ def shared_levels(codes: Codes) -> tuple[tuple[int, Codes, int | None], ...]:
     return tuple((sign, labels[name], alone.get(name)) for name, sign in times.items() if sign)
 
 
-@once
+@once(sys.maxsize)
 def shares_lost(codes: Codes, present: Flags) -> Array:
     """Return what share of each facet's own variance inclusion and exclusion loses, shape (facets, units).
 

@@ -35,6 +35,7 @@ from .intervals import (
     jackknife_variance,
     normal_sf,
     percentiles,
+    ratio,
     reach_of,
     reach_of_clusters,
     stretched,
@@ -217,6 +218,8 @@ SLACK = 1e-12
 """Differences below this (a share, or nats) are rounding."""
 BOTH = 3
 """Pattern of a cluster that has answers on both sides: 1 (first side) + 2 (second side)."""
+BALANCE = 0.95
+"""Least share of its variance that a difference keeps under exchange: at most 5.6 % false findings in place of 5."""
 
 
 def flip_test(sums: Array, plan: Resampling) -> Array:
@@ -240,9 +243,11 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
     """Return two-sided p-values (units, statistics) of contrasts between the two sides.
 
     The sides of a cluster that has both are swapped at random; clusters with one side exchange their labels, so that
-    the count of clusters per side stays. Exact and Monte Carlo as in `flip_test`.
+    the count of clusters per side stays. Exact and Monte Carlo as in `flip_test`. NaN where swapping would move many
+    answers to the smaller side: a difference of two sides of equal size varies less than the one observed.
     """
     observed = np.abs(statistics(sums.sum(axis=0)))
+    observed = np.where(_balanced(sums[..., 0])[:, None], observed, np.nan)
     p = np.full(observed.shape, np.nan)
     for number, (units, pattern) in enumerate(alike(sums)):
         if _free(pattern) < 2:
@@ -252,6 +257,22 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
         replicates = (np.abs(statistics(_swapped(keep, part))) for keep in keeps)
         p[units] = p_values(observed[units], replicates, plan)
     return p
+
+
+def _balanced(counts: Array) -> Flags:
+    """Return for which units an exchange keeps the variance 1 / n + 1 / m of a difference of means, about.
+
+    Args:
+        counts: shape (clusters, units, sides).
+    """
+    present = counts > 0
+    loose = present & ~present.all(axis=2, keepdims=True)
+    totals, alone, numbers = counts.sum(axis=0), (counts * loose).sum(axis=0), loose.sum(axis=0).astype(np.float64)
+    share = np.nan_to_num(ratio(numbers, numbers.sum(axis=-1, keepdims=True)))
+    expected = (totals - alone).mean(axis=-1, keepdims=True) + share * alone.sum(axis=-1, keepdims=True)
+    one = np.ones_like(totals)
+    balanced: Flags = ratio(one, expected).sum(-1) >= BALANCE * ratio(one, totals).sum(-1)
+    return balanced
 
 
 def smallest_p(clusters: int, resamples: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 import msgspec
@@ -21,6 +21,9 @@ from ...probes.dora.salience import LEAST_FIRST, METHODS
 from ...probes.dora.terms import ABSENT, CELL, PAIR
 from .measures import DISTINCT, IN_RANGE, IN_RANGE_P, JUDGED, OVERLAP, SALIENT, TOTAL
 from .options import DoraAssociationsOptions
+
+LONGEST = "longest_answers"
+"""Fact: words of the answers about the descriptor with the longest ones, in those of the median descriptor."""
 
 
 class Associations(msgspec.Struct, frozen=True):
@@ -88,7 +91,22 @@ def _what_it_covers(estimate: Estimate, found: Associations, method: str, wordin
     caveats = [Caveat.ONE_LEVEL] if wordings == 1 else []
     caveats += [Caveat.EQUAL_REPEATS] if 2 * equal > several else []
     facts = {OVER: over, "wordings": wordings, "repeated_prompts": several, "equal_repeats": equal}
+    facts |= _lengths(found.counts, {name: str(estimate.group[name]) for name in CELL})
     return estimate.replace(caveats=tuple(caveats), facts=facts)
+
+
+def _lengths(counts: Counts, cell: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return how many times as many words as usual the longest answers about a descriptor have; nothing of one word.
+
+    A longer answer holds more words, whichever it is about, and so more associations.
+    """
+    words = counts.pairs.filter(**cell).group_by("descriptor").agg(pl.col("count").sum())
+    answers = counts.answers.filter(**cell).group_by("descriptor").agg(pl.col("answers").sum())
+    rates = words.join(answers, on="descriptor").select(pl.col("count") / pl.col("answers")).to_series()
+    usual = rates.median()
+    if not isinstance(usual, float) or usual <= 1:
+        return {}
+    return {LONGEST: float(rates.max()) / usual}  # type: ignore[arg-type]
 
 
 def _count(metric: str, group: dict[str, Scalar], value: int, n: int) -> Estimate:

@@ -15,7 +15,7 @@ from ...probes.dora.salience import METHODS
 from ...probes.dora.terms import CELL, STAGES
 from .across import listings
 from .charts import draw
-from .counts import OTHERS, Associations, gather
+from .counts import LONGEST, OTHERS, Associations, gather
 from .measures import DISTINCT, EACH, JUDGED, LEVEL, SALIENT, UNDOCUMENTED, VALENCES
 from .options import DoraAssociationsOptions
 
@@ -47,6 +47,9 @@ class Words(Presentation):
             equal=any(Caveat.EQUAL_REPEATS in e.caveats for e in salient),
             tf_idf=kept["tf-idf"],
             valences=list(_valences(estimates)),
+            longest=max(
+                (float(str(e.facts.get(LONGEST, 0))) for e in salient if e.group["method"] == "exact"), default=0
+            ),
             others=any(e.metric == JUDGED and e.facts[OTHERS] for e in estimates),
         )
 

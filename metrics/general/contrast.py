@@ -1,8 +1,9 @@
 """Contrast: the difference of an outcome between two levels of a factor, for probes without their own metric.
 
 The value is the mean of `outcome` where the factor `between` is `first`, minus its mean where it is `second`: of all
-answers, and within each combination of the factors in `by`. Answers of one cluster are treated as dependent. A yes-no
-outcome gives a risk difference. Source: the design of a matched comparison, as in any of the studies here.
+answers, and within each combination of the factors in `by`. Interval and test cover all that the study samples, or the
+columns of `over`: answers with one of their levels are dependent. A yes-no outcome gives a risk difference. Source: the
+design of a matched comparison, as in any of the studies here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.estimates import COLUMNS
 from ...core.statistics.declaration import Declaration
 from ...core.statistics.declared import DeclaredMetric
-from ...core.statistics.estimates import TestingOptions
+from ...core.statistics.facets import FacetOptions
 from ...core.statistics.intervals import Limits
 from ...core.statistics.measures_compared import Difference
 
@@ -25,10 +26,10 @@ CONTRAST = "contrast"
 TAKEN = frozenset(COLUMNS)
 
 
-class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
+class ContrastOptions(FacetOptions, frozen=True, kw_only=True):
     """Definition of the comparison."""
 
-    option_effects = harmless("outcome between first second over by unit")
+    option_effects = harmless("outcome between first second by unit")
 
     outcome: str
     """Observation column with numbers, or with true and false."""
@@ -38,8 +39,6 @@ class ContrastOptions(TestingOptions, frozen=True, kw_only=True):
     """The level whose mean comes first."""
     second: str
     """The level whose mean is subtracted."""
-    over: str
-    """Factor whose levels are the clusters of dependent answers, such as `template` or `pair`."""
     by: tuple[str, ...] = ()
     """Factors for whose levels the contrast is also computed, besides the whole."""
     least: float | None = None
@@ -93,7 +92,7 @@ class Contrast(DeclaredMetric):
         return Declaration(
             measures=(contrast,),
             groups=((), options.by) if options.by else ((),),
-            clusters=(options.over,),
+            clusters=self.clusters_of(options),
             missing=(options.between,),
         )
 

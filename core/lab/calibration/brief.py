@@ -29,9 +29,22 @@ from ...statistics.measures import Derived, SummedMeasure
 class Brief:
     """A metric, of which the headline is wanted."""
 
-    def __init__(self, metric: Metric, options: Options, questions: Sequence[Question] = ()) -> None:
-        """Begin with all that the metric makes; `questions` of the study have limits."""
-        self._metric, self._options, self._questions = metric, options, questions
+    def __init__(
+        self,
+        metric: Metric,
+        options: Options,
+        questions: Sequence[Question] = (),
+        counted: Collection[str] | None = None,
+    ) -> None:
+        """Begin with all that the metric makes.
+
+        Args:
+            metric: the metric.
+            options: its options.
+            questions: of the study, which have limits.
+            counted: the headline is what has a verdict, and these measures; None: all of it.
+        """
+        self._metric, self._options, self._questions, self._counted = metric, options, questions, counted
         self._short: Metric | None = None
         self._tried = False
 
@@ -54,6 +67,8 @@ class Brief:
     def _of(self, metric: Metric, observations: pl.DataFrame) -> Made:
         made = metric.compute(observations, self._options)
         headline = metric.headline([described(e, metric, self._options, self._questions) for e in made])
+        if self._counted is not None:
+            headline = [e for e in headline if e.verdict is not None or e.metric in self._counted]
         return Made([*headline], Counter(e.test.family for e in made if e.test.family))
 
     def _same(self, short: Metric, observations: pl.DataFrame, whole: Made) -> bool:

@@ -27,7 +27,6 @@ TOLERANCE = 1e-9
 def differing(
     campaign: Campaign,
     study: str,
-    assignments: Mapping[str, Any],
     models: Sequence[tuple[str, int]],
     registry: str | None = None,
 ) -> dict[str, str]:
@@ -36,7 +35,6 @@ def differing(
     Args:
         campaign: the calibration.
         study: its study, as it was named.
-        assignments: options that were set beside the stated design.
         models: fair models of the gallery, each with a seed: one study each.
         registry: the registry that was named.
 
@@ -44,11 +42,11 @@ def differing(
         PluginError: a run ended with an error.
     """
     found = {}
-    options = campaign.entry.calibration.options | dict(assignments)
-    given = [word for name, value in options.items() for word in ("--set", f"{name}={_told(value)}")]
     with tempfile.TemporaryDirectory() as folder:
         for number, (null, seed) in enumerate(models):
             with _registry(campaign, (null, seed), Path(folder), registry) as (path, named):
+                options = campaign.of(null).options.items()
+                given = [word for name, value in options for word in ("--set", f"{name}={_told(value)}")]
                 roles = [word for role, name in named.items() for word in ("--model", f"{role}={name}")]
                 where = ["--registry", str(path), "--store", f"{folder}/{number}.db", "--runs", f"{folder}/{number}"]
                 words = ["run", study, *roles, *given, *where, "--quiet", "--leave-out", "examples"]

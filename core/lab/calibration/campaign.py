@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +87,8 @@ class Opening(msgspec.Struct, frozen=True):
     """Of every model of the gallery: the words of the study."""
     trained: TrainedDesign = TrainedDesign()
     """The studies of trained models."""
+    entire: dict[str, Any] = {}
+    """Options of the studies of models that prefer levels, where these have the default size."""
 
     @property
     def alike(self) -> bytes:
@@ -93,13 +96,34 @@ class Opening(msgspec.Struct, frozen=True):
         return msgspec.json.encode(msgspec.structs.replace(self, gallery={}))
 
 
+def amounts_of(calibration: Calibration) -> frozenset[str]:
+    """Return the options of a stated design that say how much is asked: those that are numbers or lists."""
+    stated = calibration.options.items()
+    numbers = {n for n, v in stated if isinstance(v, int | float | list) and not isinstance(v, bool)}
+    # An option of a metric says how estimates are made.
+    return frozenset(name for name in (*numbers, *calibration.sizes) if "." not in name)
+
+
 class Campaign:
     """The calibration of one study."""
 
     def __init__(
-        self, catalogue: Catalogue, name: str, assignments: Mapping[str, Any], gallery: Mapping[str, Null]
+        self,
+        catalogue: Catalogue,
+        name: str,
+        assignments: Mapping[str, Any],
+        gallery: Mapping[str, Null],
+        *,
+        entire: bool = False,
     ) -> None:
         """Make the study at its stated design; `assignments` override that.
+
+        Args:
+            catalogue: where the study is.
+            name: its name.
+            assignments: options besides the stated ones.
+            gallery: the models by name.
+            entire: whether it has its default size, and of its headline only what has a verdict.
 
         Raises:
             UsageError: a role has no model.
@@ -108,19 +132,44 @@ class Campaign:
         name = catalogue.adopt(name)
         self.entry = catalogue.registry.study(name)
         own = self.entry.calibration
+        self.stated = {key: value for key, value in own.options.items() if not (entire and key in amounts_of(own))}
+        """Options of the study beside those that are assigned."""
         self.stand_in = catalogue.registry.defaults["calibrate"]
         """The model by which the study is made; the gallery's take its place."""
         like = catalogue.registry.model(own.like or self.stand_in).settings
         self._assignments = dict(assignments)
         self.words = {key: locate(value, None) for key, value in (like | own.settings).items() if key != own.planted}
         roles = {SUBJECT: self.stand_in} | own.roles
-        self.study = catalogue.study(name, roles, own.options | dict(assignments))
+        self.study = catalogue.study(name, roles, self.options)
         needed = {stage.role for stage in catalogue.instrument(self.study).every_stage() if not stage.rules.optional}
         if lacking := {role: self.stand_in for role in needed if role not in self.study.roles}:
-            self.study = catalogue.study(name, roles | lacking, own.options | dict(assignments))
-        self.bench = Bench(catalogue, self.study)
+            self.study = catalogue.study(name, roles | lacking, self.options)
+        self.bench = Bench(catalogue, self.study, own.discoveries if entire else None)
         self._others: dict[str, ModelAdapter] = {}
         self._fair_answers: dict[int, Answers] = {}
+        self._fair: dict[int, Done] = {}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options that are set, those of metrics by `METRIC.option`."""
+        return self.stated | self._assignments
+
+    def of(self, null: str) -> Campaign:
+        """Return the calibration by which a model is asked: at the default size if it prefers levels, where it can.
+
+        It can where such answers are computed, so that a study of the default size takes about a second.
+        """
+        return self.entire if is_preferring(null) else self
+
+    @cached_property
+    def entire(self) -> Campaign:
+        """Return the calibration at the default size; this one where that is the same, or answers are not computed."""
+        preferring = next((null for name, null in self.gallery.items() if is_preferring(name)), None)
+        amounts = amounts_of(self.entry.calibration)
+        if preferring is None or not self.stated.keys() & amounts - self._assignments.keys():
+            return self
+        entire = Campaign(self.catalogue, self.study.name, self._assignments, self.gallery, entire=True)
+        return entire if entire.bench.is_computed(entire.model(preferring, 0)) else self
 
     @property
     def planted(self) -> str:
@@ -172,8 +221,7 @@ class Campaign:
 
     def with_options(self, given: Mapping[str, Any], roles: Mapping[str, str]) -> Study:
         """Return the study with other options, those of metrics by `METRIC.option`, and other models."""
-        own = self.entry.calibration.options | self._assignments | dict(given)
-        return self.catalogue.study(self.study.name, self.study.roles | dict(roles), own)
+        return self.catalogue.study(self.study.name, self.study.roles | dict(roles), self.options | dict(given))
 
     def observe(self, null: str, seed: int, strength: float = 0.0) -> dict[str, pl.DataFrame]:
         """Return the observations of one study."""
@@ -181,6 +229,8 @@ class Campaign:
 
     def one(self, null: str, seed: int, strength: float = 0.0) -> Done:
         """Ask, read and measure one study; the first ones of a model are compared with those of `fair`."""
+        if self.of(null) is not self:
+            return self.entire.one(null, seed, strength)
         start = time.process_time()
         observations = self.observe(null, seed, strength)
         done = self._measured(self.bench, observations, Done(null, strength, seed, (), 0.0, 0.0), check=seed == 0)
@@ -191,6 +241,12 @@ class Campaign:
             self._fair_answers[seed] = answers_of(observations)
             return done
         return msgspec.structs.replace(done, changed=self._changed(observations, seed))
+
+    def fair(self, seed: int) -> Done:
+        """Return a study of `fair`, which is not recorded."""
+        if seed not in self._fair:
+            self._fair[seed] = self.one(FAIR, seed)
+        return self._fair[seed]
 
     def _changed(self, observations: Mapping[str, pl.DataFrame], seed: int) -> float:
         if seed not in self._fair_answers:
@@ -222,7 +278,8 @@ class Campaign:
         """Return the first line of the record: without the study's words, and with names of files for their paths."""
         told = {name: getattr(self.study, name) for name in ("name", "probe", "options", "metrics", "roles")}
         words = {key: Path(one).name if Path(str(one)).is_absolute() else one for key, one in self.words.items()}
-        return Opening(Study(**told), self.gallery, digests, words, self.entry.calibration.trained)
+        entire = {} if self.entire is self else self.entire.study.options
+        return Opening(Study(**told), self.gallery, digests, words, self.entry.calibration.trained, entire)
 
 
 def alike(one: Done, other: Done) -> bool:
@@ -271,7 +328,9 @@ class Journal:
         own = campaign.gallery[null]
         if own.roles and not own.settings and own.roles.keys().isdisjoint(campaign.study.roles):
             return False  # nor is its model loaded
-        return any(not alike(self.made(campaign, null, seed), self.made(campaign, FAIR, seed)) for seed in COMPARED)
+        entire = campaign.of(null)
+        fair = (self.made(campaign, FAIR, seed) if entire is campaign else entire.fair(seed) for seed in COMPARED)
+        return any(not alike(self.made(campaign, null, seed), one) for seed, one in zip(COMPARED, fair, strict=True))
 
     def add(self, done: Done) -> None:
         """Record one study."""

@@ -128,7 +128,7 @@ def check(recipe: Recipe, campaign: Campaign, studies: int) -> Checked:
     """Make the first studies of `fair`, and of each model that prefers levels, by the command line too, and compare."""
     models = [(FAIR, seed) for seed in range(studies)]
     models += [(null, seed) for null in campaign.gallery if is_preferring(null) for seed in range(min(EACH, studies))]
-    differences = differing(campaign, recipe.study, recipe.assignments, models, recipe.registry)
+    differences = differing(campaign, recipe.study, models, recipe.registry)
     return Checked(len(models), differences)
 
 
@@ -148,6 +148,7 @@ def certificate_of(
         options=options_of(campaign),
         sizes=sizes_of(campaign),
         requests=plan.requests,
+        entire=0 if campaign.entire is campaign else len(campaign.entire.bench.first),
         data=data_digests(campaign),
         questions=head.questions,
         numbers=head.cases,

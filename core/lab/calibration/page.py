@@ -139,7 +139,10 @@ def _sensitivity_row(one: Sensitivity) -> tuple[str, ...]:
 
 def _facts(certificate: Certificate) -> Iterator[str]:
     design = ", ".join(f"`{name} = {value}`" for name, value in certificate.design.items()) or "the defaults"
-    yield f"- Design: {design}; {counted(certificate.requests, 'request')} a study."
+    entire = (
+        f", {certificate.entire:,} of the default size for a model that prefers levels" if certificate.entire else ""
+    )
+    yield f"- Design: {design}; {counted(certificate.requests, 'request')} a study{entire}."
     yield f"- Made on {certificate.made} with prejudge {certificate.prejudge}, in {_time(certificate.seconds)}."
     yield from (f"- Data {name}: sha256 `{digest[:16]}`" for name, digest in certificate.data.items())
     named = {

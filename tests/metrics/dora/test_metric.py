@@ -397,3 +397,26 @@ def test_published_levels_are_whole_distributions_of_known_groups(study):
             place = (value.model, value.group["setting"], value.group["dimension"])
             sums[place] = [*sums.get(place, []), value.value]
     assert sums and all(len(shares) == 5 and abs(sum(shares) - 100) <= 2 for shares in sums.values())
+
+
+def descriptions(longer):
+    """Return texts of words drawn alike about every descriptor; those about one have `longer` times as many words."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"stage": "descriptions", "modality": "i2t", "setting": "description", "dimension": "age", "form": "x",
+         "descriptor": f"group{d}", "image": f"{d}/{n}", "wording": n % 5, "reason": None, "status": "ok",
+         "text": " ".join(WORDS[i] for i in rng.integers(0, 30, 4 * (longer if d == 3 else 1))),
+         "key": f"{d}/{n}".encode()}
+        for d in range(12) for n in range(20)
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def test_the_first_sentence_says_that_answers_about_a_descriptor_are_longer():
+    first = " ".join(METRIC.conclude(estimates(descriptions(3))).split())
+    assert "up to 3.0 times as many words as the median" in first.partition("The tf-idf")[0]
+    assert "as the median" not in METRIC.conclude(estimates(descriptions(1)))
+
+
+def test_completions_of_one_word_have_no_length():
+    assert all("longest_answers" not in e.facts for e in of(estimates(completions(10)), "salient"))

@@ -67,3 +67,10 @@ def test_singular_and_plural_counted_apart_would_convict_them(leaning, monkeypat
 def test_planted_associations_are_found_among_preferences_by_wording(leaning):
     kept, planted = leaning("dora-t2t", 0, 1.0, strength=3.0)
     assert len(planted) > 10 and len(kept & planted) > 0.9 * len(planted) and len(kept - planted) <= 0.1 * len(kept)
+
+
+def test_longer_texts_about_some_descriptors_give_associations_that_no_preference_made(leaning):
+    """The study cannot tell them from others: its first sentence says so (`longest_answers`)."""
+    longer = sum(bool(leaning("dora-i2t", seed, 0.0, (), longer=3)[0]) for seed in range(8))
+    alike = sum(bool(leaning("dora-i2t", seed, 0.0, ())[0]) for seed in range(8))
+    assert longer > most(8) and alike <= most(8)

@@ -8,6 +8,7 @@ import time
 import pytest
 from scipy import stats
 
+from prejudge.core.catalogue.certificate_records import Group, Rate
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.lab.calibration.certify import Recipe
 from prejudge.core.lab.calibration.gallery import is_preferring
@@ -62,4 +63,18 @@ def test_every_built_in_study_has_a_place_on_the_page():
     calibrated = {name for name, entry in catalogue.registry.studies.items() if not entry.calibration.none}
     needs_a_file = {"crows-pairs"}
     preferring = {name for name in calibrated - needs_a_file if any(map(is_preferring, Recipe.load(name, {}).gallery))}
-    assert preferring == {*SCRIPT.STUDIES} and calibrated - needs_a_file - preferring == {*SCRIPT.SILENT}
+    assert preferring | needs_a_file == {*SCRIPT.STUDIES}
+    assert calibrated - needs_a_file - preferring == {*SCRIPT.SILENT}
+
+
+def test_a_preference_for_what_a_question_asks_apart_is_not_counted_as_a_false_finding():
+    rates = [Rate(measure="halo", studies=9, shown=0, low=0.0, high=0.3)]
+    rates += [Rate(measure="share_significant", studies=9, shown=9, low=0.7, high=1.0, holds=False)]
+    asked = ["share_significant"], ["scenario"]
+    scenario, face = (
+        Group(null=f"prefers:{of}", studies=9, answers=tuple(rates)) for of in ("face and scenario", "face")
+    )
+    assert (
+        SCRIPT._row(scenario, asked)[2].startswith("0.0 %") and "share_significant" in SCRIPT._row(scenario, asked)[4]
+    )
+    assert SCRIPT._row(face, asked)[2].startswith("**100.0 %")
