@@ -51,6 +51,10 @@ MANIFEST = "manifest.json"
 """Its file name in the folder of a run."""
 IMPORTED = "imported"
 """The mode of a run of imported answers."""
+PUBLISHED = "published"
+"""The mode of a run of published scores, and the adapter of their model."""
+PUBLISHED_STATE = "imported"
+"""The state of such a run: nobody was asked here, and there is nothing to resume."""
 ADDED = ("asked", "retried", "estimated", "cached_tokens", "canary")
 """Counts that are summed over all resumptions of a run; the others are the present state of the trials."""
 KNOWN = ("input_tokens", "output_tokens", "cost")
@@ -94,6 +98,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
     """Notes from reading the data."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Of published scores, name and type (polars) of each column of their observations, in order."""
     unrecorded: tuple[str, ...] = ()
     """Of imported answers, what their file does not state of how they were asked: factors, and `request`."""
     options: EveryOption
