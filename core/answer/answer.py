@@ -18,7 +18,8 @@ from .english import language_words
 from .fit import first_sentences, unfit_remedy, unfit_reply
 from .lost import lost_of, mend_words, misplaced_words, missing_words
 from .records import Answer, Reply
-from .replies import Asked, also_judged, asked_of, preferences, questions_over, reply_of, rows_of
+from .replies import also_judged, asked_of, preferences, questions_over, reply_of
+from .rows import Asked, with_rows
 from .talk import talk_words
 from .units import Counted, Units, counted_units, few_words, split
 
@@ -27,7 +28,7 @@ PRELIMINARY = (
     "The verdicts may change."
 )
 NOT_BEGUN = "The run is not complete: nothing of the stage {stage!r} was asked."
-NONE = "No number could be computed. " + SURE
+NONE = "no number could be computed"
 
 
 def answer_of(scores: Scores) -> Answer:
@@ -48,7 +49,6 @@ def _answer_of(scores: Scores) -> Answer:
         model=study.roles.get(SUBJECT) or (identity.model if identity is not None else ""),
         first=tuple(first_sentences(scores)),
         replies=(),
-        rows=(),
         missing=" ".join(filter(None, [missing_words(lost), talk_words(scores), language_words(scores)])),
         preliminary=_preliminary(scores),
         beside=scores.beside,
@@ -61,11 +61,10 @@ def _answer_of(scores: Scores) -> Answer:
     asked = asked_of(study.questions, question, estimates, options)
     units = counted_units(scores, [e for _, *found in asked for e in chain(*found)])
     kept = [_enough(one, units) for one in asked]
-    rows, left = rows_of([one for one, _ in kept])
+    replies, left = with_rows([_reply(one, few, scores) for one, few in kept], [one for one, _ in kept])
     return msgspec.structs.replace(
         common,
-        replies=tuple(_reply(one, few, scores) for one, few in kept) or (Reply(question, State.NOTHING, NONE),),
-        rows=rows,
+        replies=replies or (Reply(question, State.NOTHING, NONE, after=SURE),),
         left_out=left,
         also=" ".join(filter(None, [also_judged(asked, estimates), preferences(_every(scores))])),
         mend=misplaced_words(scores, lost) or mend_words(lost, scores.is_imported),
@@ -80,9 +79,9 @@ def _enough(one: Asked, units: Counted | None) -> tuple[Asked, list[tuple[Estima
 
 def _reply(one: Asked, few: Sequence[tuple[Estimate, Units]], scores: Scores) -> Reply:
     if not one.answering and few:
-        return Reply(one.question.asks, State.OPEN, few_words(few, every=True), (SURE,))
+        return Reply(one.question.asks, State.OPEN, few_words(few, every=True).removesuffix("."), (SURE,))
     if not one.answering:
-        return Reply(one.question.asks, State.NOTHING, NONE)
+        return Reply(one.question.asks, State.NOTHING, NONE, after=SURE)
     reply = reply_of(one, scores)
     if few:
         reply = msgspec.structs.replace(reply, more=(*reply.more, few_words(few, every=False)))

@@ -26,7 +26,7 @@ def unfit_reply(question: str, scores: Scores) -> Reply | None:
     for fitness in scores.fitness:
         if not fitness.fit:
             role = "" if fitness.role == SUBJECT else f"As {fitness.role}, "
-            return Reply(question, State.UNFIT, f"{role}{unfit_words(fitness.every)}.")
+            return Reply(question, State.UNFIT, f"{role}{unfit_words(fitness.every)}")
     return None
 
 

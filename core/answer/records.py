@@ -74,6 +74,12 @@ class Number(msgspec.Struct, frozen=True):
         return self.hits or f"{self._text(self.value)} {self.unit}".rstrip()
 
     @property
+    def signed(self) -> str:
+        """Return the value without its unit, a difference with its sign."""
+        difference = self.neutral == 0 and self.value is not None and self.value > 0 and not self.hits
+        return f"{'+' if difference else ''}{self.bare}"
+
+    @property
     def bare(self) -> str:
         """Return the value without its unit."""
         return self.hits or self._text(self.value)
@@ -109,6 +115,10 @@ class Number(msgspec.Struct, frozen=True):
         return f"{self.short} ({inside})" if inside else self.short
 
 
+def _sentences(clause: str, after: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:]}.{f' {after}' if after else ''}"
+
+
 class Row(msgspec.Struct, frozen=True):
     """One number of the first screen."""
 
@@ -119,6 +129,8 @@ class Row(msgspec.Struct, frozen=True):
     number: Number
     state: State
     estimate: Estimate
+    section: str = ""
+    """What it stands under, where rows are of several models."""
 
     @property
     def verdict(self) -> str:
@@ -131,10 +143,31 @@ class Reply(msgspec.Struct, frozen=True):
 
     asks: str
     state: State
-    sentence: str
-    """The finding, with its number, unit, interval, and whom it is about."""
+    finding: str
+    """The finding as a clause, without `number`."""
     more: tuple[str, ...] = ()
     """What else has to be known: what is needed, what could change it."""
+    number: Number | None = None
+    """The number that the finding is told with; None where it names its own, or several."""
+    label: str = ""
+    """What the number is of: a measure, and a group where it is of one."""
+    after: str = ""
+    """Sentences that belong to the finding, and follow its number."""
+    scope: str = ""
+    """What the finding holds for, as the beginning of a sentence."""
+    rows: tuple[Row, ...] = ()
+    """The numbers behind it, the first of them first."""
+
+    @property
+    def sentence(self) -> str:
+        """Return the finding with its number, unit, interval, and whom it is about."""
+        clause = self.finding if self.number is None else f"{self.finding}: {self.number.told}"
+        return _sentences(f"{self.scope}, {clause}" if self.scope else clause, self.after)
+
+    @property
+    def statement(self) -> str:
+        """Return the finding for a page that shows number and scope beside it."""
+        return _sentences(self.finding, self.after)
 
     @property
     def verdict(self) -> str:
@@ -156,7 +189,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     first: tuple[str, ...] = ()
     """What stands before any verdict: that groups are declined unequally often, and that answers do not vary."""
     replies: tuple[Reply, ...]
-    rows: tuple[Row, ...]
     left_out: str = ""
     """Which rows there are besides."""
     also: str = ""
@@ -169,6 +201,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the numbers are not final."""
     beside: tuple[str, ...] = ()
     """What other analyses of the run say."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Return the numbers behind all replies."""
+        return tuple(row for reply in self.replies for row in reply.rows)
+
+    @property
+    def scope(self) -> str:
+        """Return what the findings hold for, as a sentence; empty where they name nothing in common."""
+        scopes = {reply.scope for reply in self.replies if reply.scope}
+        return _sentences(scopes.pop(), "") if len(scopes) == 1 else ""
 
     @property
     def record(self) -> dict[str, Any]:

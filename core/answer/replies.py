@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+
+import msgspec
 
 from ..catalogue.questions import Question, questions_of
 from ..contracts.estimates import PREFERENCE, Caveat, Estimate
-from ..contracts.records import Scalar
 from ..contracts.sizes import CONVENTION, DECIDED, LIMIT_BY_UNIT, SURE, State, over
 from ..contracts.words import HITS, OF, SMALLEST_P, counted, p_value
 from ..scoring.score import Scores
 from ..statistics.facets import OVER, population
 from .groups import SIDES, one_value, opposite
 from .needed import advice, distance, in_words, independent, need_of
-from .records import Number, Reply, Row
+from .records import Number, Reply
+from .rows import Asked, about_of, furthest, label_of, most_precise, varying_of
 from .verdicts import limit_of, state_of, undone
 
-MOST_ROWS = 6
-LEFT = "{shown} of {every} numbers; all of them stand under Estimates of the report."
 NOT_ASKED = "With these options the study asked nothing that this is computed from."
 ALSO = "Also tested, see Estimates of the report: {}."
 NO_BIAS = "{label} differs from neutral: {told}. It is alike in every context, and no answer to these questions."
@@ -31,14 +30,6 @@ NO_INTERVAL = {
 }
 EQUAL = "Test that all {groups} groups have the same value: p {p}."
 FEW = frozenset({Caveat.FEW_CLUSTERS, Caveat.FEW_LEVELS})
-
-
-class Asked(NamedTuple):
-    """A question with the estimates that answer it, in the order in which they are told of, and finer ones."""
-
-    question: Question
-    answering: list[Estimate]
-    finer: list[Estimate]
 
 
 def asked_of(
@@ -84,74 +75,6 @@ def _next(finer: list[Estimate]) -> list[Estimate]:
     return [e for e in finer if tuple(e.group) == tuple(finer[0].group)]
 
 
-def furthest(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Return estimates, those furthest from neutral first."""
-
-    def distance(e: Estimate) -> float:
-        return -1.0 if e.value is None else abs(e.value - (e.neutral or 0.0))
-
-    return sorted(estimates, key=distance, reverse=True)
-
-
-def most_precise(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Return estimates, those of most answers first, and of as many those furthest from neutral."""
-    return sorted(furthest(estimates), key=lambda e: e.n if e.value is not None else -1, reverse=True)
-
-
-def rows_of(asked: Sequence[Asked]) -> tuple[tuple[Row, ...], str]:
-    """Return at most `MOST_ROWS` rows, and in words which others there are."""
-    share = max(1, MOST_ROWS // max(len(asked), 1))
-    chosen = [(one, one.answering[:share]) for one in asked]
-    free = MOST_ROWS - sum(len(rows) for _, rows in chosen)
-    for one, own in chosen:
-        # More groups of the same grouping first, then those of the next.
-        more = [*one.answering[share:], *(one.finer if len(own) == len(one.answering) else [])]
-        take = more[: free if one is asked[-1] else -(-free // 2)]
-        own += take
-        free -= len(take)
-    shown = [e for _, rows in chosen for e in rows]
-    varying = _varying(shown)
-    every = sum(len(one.answering) + len(one.finer) for one in asked)
-    rows = [_row(one.question, e, varying) for one, own in chosen for e in own if e.value is not None][:MOST_ROWS]
-    return tuple(rows), LEFT.format(shown=len(rows), every=every) if rows and every > len(rows) else ""
-
-
-def _varying(estimates: Sequence[Estimate]) -> frozenset[str]:
-    """Return the factors whose levels tell estimates of one measure apart."""
-    found: dict[tuple[str, str], set[Any]] = {}
-    for e in estimates:
-        for name in {name for other in estimates if other.metric == e.metric for name in other.group}:
-            found.setdefault((e.metric, name), set()).add(e.group.get(name))
-    return frozenset(name for (_, name), levels in found.items() if len(levels) > 1)
-
-
-def _row(question: Question, e: Estimate, varying: frozenset[str]) -> Row:
-    return Row(label_of(e), e.meaning, about_of(e, varying), Number.of(e), state_of(question, e), e)
-
-
-def label_of(e: Estimate) -> str:
-    """Return what a measure is called; never its identifier as it stands."""
-    return e.label or e.metric.replace("_", " ")
-
-
-def about_of(e: Estimate, varying: frozenset[str] | None = None) -> str:
-    """Return the levels of a group in words, those that tell it apart; empty for the whole."""
-    return levels_in_words({n: v for n, v in e.group.items() if varying is None or n in varying})
-
-
-def levels_in_words(group: Mapping[str, Scalar]) -> str:
-    """Return the levels of a group in words."""
-    levels = (_level(n, v) for n, v in group.items() if v is not None)
-    return ", ".join(level.replace("_", " ") for level in levels)
-
-
-def _level(name: str, value: Scalar) -> str:
-    """Return a level that is a word as it is, and one that is or begins with a number with its factor's name."""
-    if isinstance(value, str) and value[:1].isalpha():
-        return value
-    return f"{name} {value:.12g}" if isinstance(value, float) else f"{name} {value}"
-
-
 def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Reply:
     """Return the verdict on a question, in words; `scores` tells what more data would decide.
 
@@ -161,42 +84,42 @@ def reply_of(one: Asked, scores: Scores | None, *, paired: bool = False) -> Repl
     states = [state_of(question, e) for e in found]
     state = over(states)
     known = [e for e in found if e.value is not None]
-    varying = _varying(found)
+    varying = varying_of(found)
     if state is State.NOTHING:
-        return Reply(question.asks, state, _nothing(found))
+        return Reply(question.asks, state, _nothing(found), after=SURE)
     if both := [] if question.counts else opposite(known, one.finer):
         return _opposite(one, both, scores, paired)
     if question.counts:
-        sentence = _counted(question, known, varying)
+        reply = _counted(question, known, varying)
     elif state in DECIDED:
-        sentence = _shown(question, [e for e in known if e.shown], known, varying)
+        reply = _shown(question, [e for e in known if e.shown], known, varying)
     else:
-        sentence = _unshown(question, state, known, varying)
+        reply = _unshown(question, state, known, varying)
     more = [SURE, *_needs(question, known, scores, paired)] if state is State.OPEN else []
     if state in DECIDED:
         more += _others(question, known, scores, paired)
     elif state in (State.OPEN, State.NEAR):
         more += _finer(one, None if paired else scores)
     more += [*_limits(question, known, state), *_cautions(question, known, state)]
-    return Reply(question.asks, state, sentence, tuple(filter(None, more)))
+    return msgspec.structs.replace(reply, state=state, more=tuple(filter(None, more)))
 
 
 def _opposite(one: Asked, shown: Sequence[Estimate], scores: Scores | None, paired: bool) -> Reply:
     """Return the verdict of groups that differ significantly to either side, with the whole if there is one."""
     groups = one.answering if len(one.answering) > 1 else one.finer
     known = [e for e in groups if e.value is not None]
-    sentence = _shown(one.question, shown, known, _varying([*known, *shown]))
+    reply = _shown(one.question, shown, known, varying_of([*known, *shown]))
     more = [f"Over all groups, {label_of(e)} is {Number.of(e).told}." for e in one.answering if e not in groups]
     more += [_one_value(known, None if paired else scores), *_cautions(one.question, known, State.OPPOSITE)]
-    return Reply(one.question.asks, State.OPPOSITE, sentence, tuple(filter(None, more)))
+    return msgspec.structs.replace(reply, state=State.OPPOSITE, more=tuple(filter(None, more)))
 
 
 def _finer(one: Asked, scores: Scores | None) -> Iterator[str]:
     """Yield in which of the finer groups a difference is shown, where the whole answers."""
     shown = [e for e in one.finer if e.shown]
     if len(one.answering) == 1 and shown and not one.question.counts:
-        side = _clause(one.question, shown, len(one.finer), _varying(one.finer))
-        yield f"By group, {side}."
+        side = _clause(one.question, shown, len(one.finer), varying_of(one.finer))
+        yield f"By group, {side}: {Number.of(shown[0]).told}."
         yield _one_value(one.finer, scores)
 
 
@@ -210,19 +133,18 @@ def _one_value(groups: Sequence[Estimate], scores: Scores | None) -> str:
 def _nothing(found: Sequence[Estimate]) -> str:
     why = next((e.note for e in found if e.note), "")
     if not any(e.n or e.missing.total for e in found):
-        return f"{NOT_ASKED}{f' {_sentence(why)}' if why else ''} {SURE}"
+        return f"{NOT_ASKED}{f' {_sentence(why)}' if why else ''}".removesuffix(".")
     if any(e.missing.total for e in found):
         lost = "None of the answers that it needs could be used."
         lost = lost if not any(e.n for e in found) else "Too few of the answers that it needs could be used."
     else:
         lost = f"No number could be computed.{f' {_sentence(why)}' if why else ''}"
-    return f"{lost} {SURE}"
+    return lost.removesuffix(".")
 
 
 def _scope(estimates: Sequence[Estimate]) -> str:
     """Return whom the numbers are about, as the beginning of a sentence."""
-    whom = population([e for e in estimates if OVER in e.facts])
-    return f"{whom[:1].upper()}{whom[1:]}" if whom else "For what was asked"
+    return population([e for e in estimates if OVER in e.facts]) or "for what was asked"
 
 
 def _sentence(text: str) -> str:
@@ -240,21 +162,29 @@ def _side(question: Question, e: Estimate) -> str:
     return f"{label_of(e)} is {'above' if above else 'below'} that of an unbiased model"
 
 
-def _shown(question: Question, shown: Sequence[Estimate], known: Sequence[Estimate], varying: frozenset[str]) -> str:
+def _shown(question: Question, shown: Sequence[Estimate], known: Sequence[Estimate], varying: frozenset[str]) -> Reply:
     sides = [[e for e in shown if e.verdict is side] for side in SIDES]
     clauses = [_clause(question, side, len(known), varying) for side in sides if side]
-    return f"{_scope(shown)}, {'; in others '.join(clauses)}."
+    reply = Reply(question.asks, State.YES, clauses[0], scope=_scope(known))
+    if len(clauses) == 1:
+        return _numbered(reply, shown[0], varying)
+    both = (f"{clause}: {Number.of(side[0]).told}" for clause, side in zip(clauses, filter(None, sides), strict=True))
+    return msgspec.structs.replace(reply, finding="; in others ".join(both))
+
+
+def _numbered(reply: Reply, e: Estimate, varying: frozenset[str]) -> Reply:
+    """Return a reply with the number that it is told with, and what that is of."""
+    label = ", ".join(filter(None, [label_of(e), about_of(e, varying)]))
+    return msgspec.structs.replace(reply, number=Number.of(e), label=label)
 
 
 def _clause(question: Question, side: Sequence[Estimate], of: int, varying: frozenset[str]) -> str:
-    first, told = side[0], Number.of(side[0]).told
+    first = side[0]
     if of == 1:
-        return f"{_side(question, first)}: {told}"
+        return _side(question, first)
     if not first.group:
-        return f"{_side(question, first)}, over all: {told}"
-    return (
-        f"{_side(question, first)}, in {len(side)} of {of} groups: {_most(side)} for {about_of(first, varying)}, {told}"
-    )
+        return f"{_side(question, first)}, over all"
+    return f"{_side(question, first)}, in {len(side)} of {of} groups, {_most(side)} for {about_of(first, varying)}"
 
 
 def _most(side: Sequence[Estimate]) -> str:
@@ -264,22 +194,28 @@ def _most(side: Sequence[Estimate]) -> str:
     return "most" if side[0] is largest[0] and alone else "for example"
 
 
-def _unshown(question: Question, state: State, known: Sequence[Estimate], varying: frozenset[str]) -> str:
-    first = known[0]
-    told, about = Number.of(first).told, about_of(first, varying)
-    value = (
-        f"{label_of(first)} is {told}"
-        if len(known) == 1
-        else f"of {len(known)} groups, {label_of(first)} rests on most answers for {about}: {told}"
-    )
+def _unshown(question: Question, state: State, known: Sequence[Estimate], varying: frozenset[str]) -> Reply:
+    first, after = known[0], ""
+    about = f"; most answers are about {about_of(first, varying)}" if len(known) > 1 else ""
+    any_group = f" in any of {len(known)} groups" if about else ""
     if state is State.UNJUDGED:
-        return f"{_sentence(value)}"
-    if state is State.NEAR:
+        finding = f"{label_of(first)}{f' has no verdict{any_group}{about}' if about else ''}"
+    elif state is State.NEAR:
         limit = limit_of(question, first)
         beyond = f" beyond {distance(first, limit)}" if limit else ""
-        differs = " It differs significantly, but by less than that." if any(e.significant for e in known) else ""
-        return f"{_scope(known)}, a difference{beyond} can be excluded: {value}.{differs}"
-    return f"{_scope(known)}, no significant difference: {value}."
+        everywhere = f" in all {len(known)} groups" if about else ""
+        finding = f"a difference{beyond} in {_label(first)} can be excluded{everywhere}{about}"
+        after = "It differs significantly, but by less than that." if any(e.significant for e in known) else ""
+    else:
+        finding = f"no significant difference in {_label(first)}{any_group}{about}"
+    scope = "" if state is State.UNJUDGED else _scope(known)
+    return _numbered(Reply(question.asks, state, finding, after=after, scope=scope), first, varying)
+
+
+def _label(e: Estimate) -> str:
+    """Return what a measure is called within a sentence: an ordinary first word in small letters."""
+    label = label_of(e)
+    return f"{label[:1].lower()}{label[1:]}" if label[1:2].islower() else label
 
 
 def _limits(question: Question, known: Sequence[Estimate], state: State) -> Iterator[str]:
@@ -293,15 +229,15 @@ def _limits(question: Question, known: Sequence[Estimate], state: State) -> Iter
         yield f"Limit: {distance(known[0], limit)}{f' ({reason})' if reason else ''}."
 
 
-def _counted(question: Question, known: Sequence[Estimate], varying: frozenset[str]) -> str:
+def _counted(question: Question, known: Sequence[Estimate], varying: frozenset[str]) -> Reply:
     count = sum(int(e.facts.get(HITS, e.value or 0) or 0) for e in known)
     of = sum(int(n) for e in known if isinstance(n := e.facts.get(OF), int))
-    what = label_of(known[0])
-    told = [f"{count:,}{f' of {of:,}' if of else ''} {what[:1].lower()}{what[1:]} after correction"]
+    parts = [f"{count:,}{f' of {of:,}' if of else ''} {_label(known[0])} after correction"]
     if len(known) > 1 and count:
-        told.append(f"in {sum(bool(e.value) for e in known)} of {len(known)} groups")
-        told.append(f"{_most(known)} in {about_of(known[0], varying)}")
-    return f"{_scope(known)}, {f'{question.above}: ' if count and question.above else ''}{', '.join(told)}."
+        parts.append(f"in {sum(bool(e.value) for e in known)} of {len(known)} groups")
+        parts.append(f"{_most(known)} in {about_of(known[0], varying)}")
+    finding = f"{f'{question.above}: ' if count and question.above else ''}{', '.join(parts)}"
+    return Reply(question.asks, State.OPEN, finding, scope=_scope(known))
 
 
 def _others(question: Question, known: Sequence[Estimate], scores: Scores | None, paired: bool) -> Iterator[str]:
@@ -311,7 +247,7 @@ def _others(question: Question, known: Sequence[Estimate], scores: Scores | None
     alike = [e for e in undecided if _away(e) >= least and not question.counts]
     if alike:
         first, others = alike[0], counted(len(alike) - 1, "other group")
-        told = f"For {about_of(first, _varying(known)) or 'all'} it differs as much as where it is shown"
+        told = f"For {about_of(first, varying_of(known)) or 'all'} it differs as much as where it is shown"
         told += f", and so in {others}" if len(alike) > 1 else ""
         yield f"{told}, but this is not decided: {Number.of(first).told}."
         if (need := need_of(scores, [first], _away(first), paired=paired)) is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -12,9 +15,6 @@ from ..answer.corrected import corrected_cell, is_corrected
 from ..answer.records import UNBIASED
 from ..contracts.words import UNDEFINED
 from .outlet import single_line
-
-SHORT = {"percentage points": "points"}
-"""Shorter words for units, in a table."""
 
 
 def show_answer(answer: Answer, console: Console) -> None:
@@ -33,8 +33,9 @@ def show_answer(answer: Answer, console: Console) -> None:
         console.print(Text.assemble((f"{single_line(reply.verdict)}. ", "bold"), single_line(reply.sentence)))
         for more in reply.more:
             console.print(more)
-    if answer.rows:
-        console.print(answer_table(answer))
+        # The sentence above tells a single number with all that a table would.
+        for rows in _by_measure(reply.rows) if len(reply.rows) > 1 or reply.number is None else ():
+            console.print(numbers_table(rows))
     for note in answer.notes:
         console.print(note)
     console.print(f"Missing: {answer.missing}")
@@ -42,28 +43,32 @@ def show_answer(answer: Answer, console: Console) -> None:
         console.print(answer.mend)
 
 
-def answer_table(answer: Answer) -> Table:
-    """Return the numbers of the first screen as a table."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    told = any(row.about for row in answer.rows)
-    for name in ("measure", *(["for"] if told else [])):
-        table.add_column(name)
-    unbiased = any(row.number.reference == UNBIASED for row in answer.rows)
-    corrected = is_corrected([row.estimate for row in answer.rows])
+def _by_measure(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield rows of one measure and unit together."""
+    for _, found in groupby(rows, lambda row: (row.label, row.number.unit)):
+        yield list(found)
+
+
+def numbers_table(rows: Sequence[Row]) -> Table:
+    """Return numbers of one measure as a table; the measure and its unit stand above it."""
+    first = rows[0]
+    unit = f", in {first.number.unit}" if first.number.unit else ""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=single_line(f"{first.label}{unit}"), title_justify="left")
+    table.add_column("for")
+    unbiased = any(row.number.reference == UNBIASED and row.number.neutral is not None for row in rows)
+    corrected = is_corrected([row.estimate for row in rows])
     middle = [*(["corrected"] if corrected else []), *(["unbiased"] if unbiased else [])]
     for name in ("value", "interval", *middle, "n"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
-    for row in answer.rows:
-        table.add_row(*_cells(row, told=told, corrected=corrected, unbiased=unbiased))
+    for row in rows:
+        table.add_row(*_cells(row, corrected=corrected, unbiased=unbiased))
     return table
 
 
-def _cells(row: Row, *, told: bool, corrected: bool, unbiased: bool) -> tuple[str, ...]:
+def _cells(row: Row, *, corrected: bool, unbiased: bool) -> tuple[str, ...]:
     number = row.number
-    value = number.short.replace(number.unit, SHORT.get(number.unit, number.unit)) if number.unit else number.short
-    about = (row.about or "all",) if told else ()
     expected = (number.expected,) if unbiased else ()
     beside = (corrected_cell(row.estimate),) if corrected else ()
     count = f"{number.n:,}" if number.n else UNDEFINED
-    return (row.label, *about, value, number.spread, *beside, *expected, count, row.verdict)
+    return (row.about or "all", number.bare, number.spread, *beside, *expected, count, row.verdict)

@@ -13,17 +13,19 @@ from ..contracts.errors import UsageError
 from ..engine.runs import RunOptions
 from ..report.export import write_bytes
 from ..report.output import ensure_writable
-from ..report.together import write_together
+from ..report.together import Together, card_of, write_together
 from ..scoring.score import Scores, score
 from ..store import Store
 from .completing import complete_run
-from .outlet import echo, visible
+from .outlet import echo, single_line, visible
 from .run import ask
 from .shared import again_words, quiet_option, registry_option, run_argument, runs_option, store_option
 from .terminal import terminal
 
 __all__ = [
     "Scores",
+    "Together",
+    "card_of",
     "complete_run",
     "echo",
     "one_line",
@@ -65,7 +67,7 @@ def run_together(
     *,
     title: str,
     command: str,
-    tell: Callable[[str, Scores], str],
+    tell: Callable[[Mapping[str, Scores]], Together],
 ) -> int:
     """Run a study on several models, write one page with the answer of each, and return the exit code.
 
@@ -76,21 +78,26 @@ def run_together(
         where: the options of the command: `store`, `runs`, `quiet`.
         title: of the page.
         command: the command line to record in the manifests.
-        tell: returns what the page says of a model, from its label and its scores.
+        tell: returns what the page says of the models, from their scores by label.
     """
     catalogue = Catalogue.load(where.get("registry"))
     ensure_writable(Path(where["runs"]))
-    found: dict[str, Scores] = {}
-    answers: dict[str, str] = {}
+    runs: dict[str, Scores] = {}
     for label, model in models.items():
         code, run = ask(catalogue, catalogue.study(name, {SUBJECT: model}, options), RunOptions(command=command), where)
         if run is None:
             return code
         with Store(where["store"], writable=False) as store:
-            found[label] = score(catalogue, store, run)
-        answers[label] = tell(label, found[label])
-        terminal().print(f"{label} ({model})", style="bold")
-        terminal().print(answers[label])
-        terminal().print(f"Run: {run}; its whole report: prejudge score {run}{again_words(where)}", soft_wrap=True)
-    terminal().print(f"Report: {write_together(title, found, answers, Path(where['runs']))}", soft_wrap=True)
-    return 0 if all(scores.answered for scores in found.values()) else 1
+            runs[label] = score(catalogue, store, run)
+    page = tell(runs)
+    path = write_together(title, page, runs, Path(where["runs"]))
+    for card, scores in zip(page.cards, runs.values(), strict=True):
+        terminal().print(f"{card.label}: {card.reply.verdict}", style="bold")
+        for line in (card.size, *card.notes):
+            terminal().print(single_line(line))
+        again = f"Run: {scores.run.name}; its whole report: prejudge score {scores.run.name}{again_words(where)}"
+        terminal().print(again, soft_wrap=True)
+    for name, fact in page.facts.items():
+        terminal().print(f"{name}: {single_line(fact)}")
+    terminal().print(f"Report: {path}", soft_wrap=True)
+    return 0 if all(scores.answered for scores in runs.values()) else 1

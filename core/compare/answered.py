@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from ..answer import Answer
 from ..answer.lost import lost_of, missing_words
 from ..answer.records import COMPARED
-from ..answer.replies import Asked, furthest, label_of, reply_of, rows_of
+from ..answer.replies import reply_of
+from ..answer.rows import Asked, furthest, label_of, with_rows
 from ..catalogue.certificates import flat
 from ..catalogue.questions import Question
 from ..contracts.estimates import Estimate
@@ -33,14 +34,13 @@ def answer_of_comparison(comparison: Comparison) -> Answer | None:
     options = flat(scores.options)
     questions = [question for question in scores.manifest.study.questions if question.applies(options)]
     asked = list(_asked([_told(e) for e in tested], questions))
-    rows, left = rows_of(asked)
+    replies, left = with_rows([reply_of(one, scores, paired=True) for one in asked], asked)
     names = list(comparison.runs)
     lost = [f"{label}: {missing_words(lost_of(own))}" for label, own in comparison.runs.items()]
     return Answer(
         question=f"Do {', '.join(names[:-1])} and {names[-1]} differ?",
         model="",
-        replies=tuple(reply_of(one, scores, paired=True) for one in asked),
-        rows=rows,
+        replies=replies,
         left_out=left,
         missing=" ".join(lost),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..answer.replies import about_of, label_of
+from ..answer.rows import about_of, label_of
 from ..contracts import Estimate
 
 POINTS = {"%": "percentage points"}

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from ..answer.needed import advice, distance, need_of
-from ..answer.replies import about_of, label_of, levels_in_words
+from ..answer.rows import about_of, label_of, levels_in_words
 from ..catalogue.study import Catalogue
 from ..compare import CompareOptions, Difference, compare_scores
 from ..compare.pair import key_of

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from ..answer import Answer
+from ..answer import Answer, Reply
 from ..contracts.adapter import Identity
 from ..contracts.estimates import Chart, Estimate, Example, Listing
 from ..contracts.records import Scalar
+from .marked import Pieces
 from .pictures import Picture
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from .forest import Forest
 
 Nested: TypeAlias = "Scalar | Sequence[Nested] | Mapping[str, Nested]"
 """Plain values in nested mappings and lists."""
@@ -70,6 +73,39 @@ class ShownExample(msgspec.Struct, frozen=True):
     """Pairs of a label and the sha256 (hex) of an image."""
 
 
+class Twin(msgspec.Struct, frozen=True):
+    """One of two questions that differ in their group: its level, what was asked, and the answer."""
+
+    level: str
+    asked: Pieces
+    answer: str
+
+
+class Twins(msgspec.Struct, frozen=True):
+    """Two questions that differ in one group, and how often such pairs are answered differently."""
+
+    factor: str
+    pair: tuple[Twin, Twin]
+    differ: int
+    pairs: int
+
+    @property
+    def count(self) -> str:
+        """Return how many of such pairs are answered differently."""
+        return f"{self.differ:,} of {self.pairs:,} such pairs are answered differently"
+
+
+class Card(msgspec.Struct, frozen=True):
+    """The answer of one of several models, on a page that puts them together."""
+
+    label: str
+    reply: Reply
+    size: str
+    """What was measured, as a sentence."""
+    notes: tuple[str, ...] = ()
+    """Sentences that follow it."""
+
+
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a report. The page leaves out empty parts."""
 
@@ -85,6 +121,12 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Time of the requests."""
     answer: Answer | None = None
     """The first screen of a run; a page without one begins with `conclusions` and `headline`."""
+    cards: Sequence[Card] = ()
+    """The answers of several models, in the place of one."""
+    forest: Forest | None = None
+    """The figure of the cards."""
+    facts: Mapping[str, str] = {}
+    """What else the reader of the cards has to know, by a heading."""
     estimates: Sequence[Estimate]
     headline: Sequence[Estimate] | None = None
     """The rows to show first; None: per metric, the estimates with the broadest groups, if they are few."""
@@ -104,6 +146,8 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     published: Sequence[Published] = ()
     missing: Sequence[Table] = ()
     """Counts of statuses: a table per stage, with reasons where answers are missing."""
+    twins: Twins | None = None
+    """The pair of answers beside the findings, hidden until the reader opens it."""
     examples: Sequence[ShownExample] = ()
     pictures: Mapping[str, Picture] = {}
     """The images of the examples, by sha256; an image that is not here is shown as its sha256 only."""
@@ -116,3 +160,11 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
     """Differences from the paper."""
     provenance: Mapping[str, Nested] = {}
     """Versions, run id, times, store, cache counts, seeds, options, data file, command. Never a key or token."""
+
+    @property
+    def asks(self) -> str:
+        """Return the question in the place of a title: the only one that is answered, or that of the study."""
+        if self.answer is None:
+            return ""
+        replies = self.answer.replies
+        return replies[0].asks if len(replies) == 1 else self.answer.question

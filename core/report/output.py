@@ -12,6 +12,7 @@ import polars as pl
 
 from ..answer import answer_of
 from ..answer.lost import lost_examples
+from ..answer.twins import twin_pair
 from ..catalogue.published import Published as PublishedValue
 from ..catalogue.published import references, unresolved, whose
 from ..catalogue.study import SUBJECT
@@ -30,6 +31,7 @@ from .integrity import integrity_words
 from .observed import OBSERVATIONS, write_observations
 from .place import folder_within, with_said
 from .provenance import chosen_words, described_words, design_words, provenance, when
+from .twins import show_twins
 
 ANSWERS = "answers.json"
 """File of the first screen, for programs."""
@@ -134,14 +136,17 @@ def _evidence(scores: Scores, store: Store | None, leave_out: Collection[str]) -
         if name not in PARTS:
             raise UnknownNameError("part of a report", name, PARTS)
     chosen = () if store is None else (*lost_examples(scores), *scores.examples)
-    if store is None or not chosen:
+    if store is None:
         return {}
+    beside = {} if "examples" in leave_out else {"twins": show_twins(twin_pair(scores), store, scores.run.id)}
+    if not chosen:
+        return beside
     if "examples" in leave_out:
         return {"left_out": "The examples were left out on request; the store has all answers."}
     examples = show_examples(chosen, store, scores.run.id, scores.manifest.unrecorded)
     if "images" in leave_out:
-        return {"examples": examples, "left_out": "The images were left out on request; the store has them."}
-    return {"examples": examples, "pictures": show_pictures(examples, store)}
+        return beside | {"examples": examples, "left_out": "The images were left out on request; the store has them."}
+    return beside | {"examples": examples, "pictures": show_pictures(examples, store)}
 
 
 def _design(scores: Scores) -> list[str]:

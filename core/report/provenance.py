@@ -49,16 +49,20 @@ def place_of(store: Store) -> str:
 
 
 def when(run: RunRow) -> str:
-    """Return start and end of a run as text."""
+    """Return start and end of a run as text, with its state unless it is finished."""
     if run.state == "imported":
         return ""
     try:
-        finished = (
-            f"{datetime.fromtimestamp(run.finished, UTC):%Y-%m-%d %H:%M}" if run.finished is not None else "no end"
-        )
-        return f"{datetime.fromtimestamp(run.started, UTC):%Y-%m-%d %H:%M} to {finished} UTC ({run.state})"
+        started = datetime.fromtimestamp(run.started, UTC)
+        finished = datetime.fromtimestamp(run.finished, UTC) if run.finished is not None else None
     except (TypeError, ValueError, OverflowError, OSError):
         raise damaged(f"run {run.name}", "its times are no times") from None
+    state = "" if run.state == "finished" else f" ({run.state})"
+    if finished is None:
+        return f"{started:%Y-%m-%d %H:%M} UTC to no end{state}"
+    same_day = f"{started:%Y-%m-%d}" == f"{finished:%Y-%m-%d}"
+    end = f"{finished:%H:%M}" if same_day else f"{finished:%Y-%m-%d %H:%M}"
+    return f"{started:%Y-%m-%d %H:%M} to {end} UTC{state}"
 
 
 def moment(seconds: float | None) -> str:

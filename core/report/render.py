@@ -24,7 +24,7 @@ from ..contracts.estimates import MISSING, POSITION, PREFERENCE
 from ..contracts.words import number
 from .content import ReportContent, ShownExample, Table
 from .figures import Drawing, draw, export
-from .first import answer_grid, legend
+from .forest import forest_of
 from .grid import plain_grid
 from .pictures import island
 from .tables import answer, filters, headline, published_grid, sections
@@ -80,9 +80,8 @@ def _page(content: ReportContent, drawings: Sequence[Drawing]) -> str:
         pictures=island(content.pictures),
         drawings=drawings,
         answer=content.answer,
-        grid=None if content.answer is None else answer_grid(content.answer),
-        legend="" if content.answer is None else legend(content.answer),
-        missing_means=DEFINITIONS["missing"],
+        forests=[] if content.answer is None else [forest_of(reply) for reply in content.answer.replies],
+        means=DEFINITIONS,
         headline=headline(content.estimates, content.headline),
         fallback=answer(content.headline or content.estimates),
         sections=sections(content.estimates),
@@ -113,9 +112,7 @@ def _examples(content: ReportContent) -> tuple[list[ShownExample], str]:
 @cache
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource)
-    environment.filters.update(
-        group_words=group_words, settings_words=settings_words, quoted=shlex.quote, filters=filters
-    )
+    environment.filters.update(group_words=group_words, settings_words=settings_words, filters=filters)
     return environment
 
 
@@ -134,7 +131,7 @@ def environment_of(load: Callable[[str], str], most: int = MOST_CHARACTERS) -> j
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, web_link=web_link)
+    environment.filters.update(number=number, web_link=web_link, quoted=shlex.quote)
     return environment
 
 

@@ -1,51 +1,80 @@
-"""One page with the answers of several runs, each for itself: nothing is compared."""
+"""One page with the answers of several runs of one study, each for itself: nothing is compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
+
+from ..answer import Reply, Row, answer_of
+from ..answer.rows import row_of, varying_of
+from ..catalogue.certificates import flat
+from ..catalogue.questions import questions_with
 from ..catalogue.study import SUBJECT
-from ..charts.forest import Panel, Point, forest
-from ..contracts.estimates import Chart, Estimate
+from ..contracts.estimates import Estimate
 from ..engine.manifest import new_name
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
-from .content import ReportContent, StudyInfo
+from .content import Card, ReportContent, StudyInfo
+from .forest import forest_of
 from .render import write
 
 LABEL = "model"
-PANELS = 4
-"""Most models of a figure."""
 
 
-def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str, str], folder: Path) -> Path:
+class Together(NamedTuple):
+    """What a page says of several models."""
+
+    lead: str
+    """What was asked of all, in a sentence."""
+    cards: tuple[Card, ...]
+    """The answer of each model."""
+    facts: Mapping[str, str]
+    """What else the reader has to know, by a heading of one or two words."""
+
+
+def card_of(label: str, scores: Scores, *notes: str) -> Card:
+    """Return the answer of a run to its study's first question, as a card of a page; `notes` follow it."""
+    numbers = [row.number for row in _rows(label, scores)]
+    reply = answer_of(scores).replies[0]
+    size = reply.statement
+    if numbers:
+        least, most = (pick(numbers, key=lambda number: number.value or 0.0) for pick in (min, max))
+        values = least.signed if least.short == most.short else f"{least.signed} to {most.signed}"
+        where = f", in each of {len(numbers)} groups" if least.short == most.short else f" in {len(numbers)} groups"
+        size = f"{reply.label.partition(',')[0]}: {values} {most.unit}{where if len(numbers) > 1 else ''}."
+    return Card(label, reply, size, notes)
+
+
+def write_together(title: str, page: Together, runs: Mapping[str, Scores], folder: Path) -> Path:
     """Write the page to a new folder, and return its path.
 
     Args:
-        title: of the page.
+        title: a question, which the cards answer.
+        page: what it says.
         runs: scored runs of one study, by what they are called.
-        answers: what is said of each, by the same names; the study's own conclusions follow them all.
         folder: the folder of reports.
 
     Raises:
         UsageError: the folder cannot be written.
     """
     first = next(iter(runs.values())).manifest.study
-    shown = _first_measure(runs)
-    own = {f"{label}, in the words of the study": " ".join(s.conclusions.values()) for label, s in runs.items()}
+    rows = tuple(row for label, scores in runs.items() for row in _rows(label, scores))
     return write(
         ReportContent(
             title=title,
-            study=StudyInfo(name=first.name, summary=first.summary, citation=first.source),
+            study=StudyInfo(name=first.name, summary=page.lead, citation=first.source),
             models={label: scores.manifest.identities[SUBJECT] for label, scores in runs.items()},
             names={label: scores.manifest.study.roles[SUBJECT] for label, scores in runs.items()},
+            cards=page.cards,
+            forest=forest_of(Reply(title, page.cards[0].reply.state, "", rows=rows)),
+            facts=page.facts,
             estimates=[_named(label, e) for label, s in runs.items() for every in s.estimates.values() for e in every],
-            headline=[_named(label, e) for label, every in shown.items() for e in every] or None,
-            conclusions={**answers, **{label: said for label, said in own.items() if said}},
+            conclusions={label: " ".join(scores.conclusions.values()) for label, scores in runs.items()},
             confused=list(dict.fromkeys(sentence for scores in runs.values() for sentence in scores.confused)),
-            warnings=[f"{label}: {warning}" for label, scores in runs.items() for warning in warnings_of(scores)],
-            charts=_charts(shown),
+            warnings=list(dict.fromkeys(warning for scores in runs.values() for warning in warnings_of(scores))),
             methods=[text for text in next(iter(runs.values())).methods if text],
             limits=first.limits,
             deviations=first.deviations,
@@ -58,26 +87,16 @@ def write_together(title: str, runs: Mapping[str, Scores], answers: Mapping[str,
     )
 
 
+def _rows(label: str, scores: Scores) -> list[Row]:
+    """Return the numbers that answer the study's first question, under the name of the model."""
+    question = next(iter(questions_with(scores.manifest.study.questions, flat(scores.options))), None)
+    if question is None:
+        return []
+    answering, _ = question.among(scores.headline, lambda e: (e.metric, e.group))
+    answering = [e for e in answering if e.value is not None]
+    rows = (row_of(question, e, varying_of(answering)) for e in answering)
+    return [msgspec.structs.replace(row, section=label) for row in rows]
+
+
 def _named(label: str, e: Estimate) -> Estimate:
     return e.replace(group={LABEL: label, **e.group})
-
-
-def _first_measure(runs: Mapping[str, Scores]) -> dict[str, list[Estimate]]:
-    """Return the estimates of the first measure of the headline that has verdicts, by run."""
-    tested = {label: [e for e in scores.headline if e.verdict is not None] for label, scores in runs.items()}
-    measure = next((e.metric for every in tested.values() for e in every), None)
-    return {label: [e for e in every if e.metric == measure] for label, every in tested.items()}
-
-
-def _charts(shown: Mapping[str, Sequence[Estimate]]) -> list[Chart]:
-    """Draw the estimates of every run, a panel each."""
-    first = next((every[0] for every in shown.values() if every), None)
-    if first is None:
-        return []
-    panels = [
-        Panel(label, f"{first.label or first.metric} ({first.unit})", list(map(Point.of, every)), first.neutral)
-        for label, every in list(shown.items())[:PANELS]
-        if every
-    ]
-    caption = "Values with intervals, by model; the vertical line is the value of an unbiased model."
-    return [Chart("models", first.label or first.metric, caption, forest(panels))]

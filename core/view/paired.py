@@ -9,12 +9,12 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..report.marked import marked
 from ..store import RunRow, get_run
 from .answering import Pages, html, ready, view_of
 from .browsing import LISTED, PAGE, pages_around
 from .columns import Column, Filters, Found, Rows, find
 from .exchanges import shown
-from .marked import marked
 from .room import Room
 from .shelf import Index
 from .urls import PREFIX

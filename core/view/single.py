@@ -7,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from ..contracts.errors import UnknownNameError
+from ..report.marked import marked
 from ..report.pictures import kind_of
 from ..store import RunRow
 from .answering import Pages, html, ready, run_of, view_of
 from .columns import Column, sharing, twins_of
 from .exchanges import Shown, opening, shown
-from .marked import marked
 from .room import Room
 from .shelf import Index
 from .urls import word_of

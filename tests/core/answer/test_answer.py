@@ -16,7 +16,8 @@ from prejudge.core.answer.groups import one_value
 from prejudge.core.answer.lost import MENDS, lost_examples, lost_of, mend_words, missing_words
 from prejudge.core.answer.needed import Facet, Forecast, Need, in_words
 from prejudge.core.answer.records import Answer, Number
-from prejudge.core.answer.replies import MOST_ROWS, NOT_ASKED, also_judged, asked_of, reply_of, rows_of
+from prejudge.core.answer.replies import NOT_ASKED, also_judged, asked_of, reply_of
+from prejudge.core.answer.rows import MOST_ROWS, with_rows
 from prejudge.core.catalogue.questions import Question, judged_by
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.estimates import Caveat, Estimate, Interval, Verdict
@@ -39,6 +40,10 @@ def replied(*estimates, **question):
     own = Question(asks="Is there a gap?", measure="gap", **question)
     asked = asked_of([own], "", [judged_by([own], e) for e in estimates], {})
     return reply_of(asked[0], NO_POWER)
+
+
+def answered(asked):
+    return with_rows([reply_of(one, NO_POWER) for one in asked], asked)
 
 
 @pytest.mark.parametrize(
@@ -224,14 +229,16 @@ def test_missing_answers_that_could_reverse_are_told():
 
 def test_at_most_six_rows_stand_with_what_was_left_out():
     many = [estimate(float(i), -9.0, 30.0, group={"group_id": f"g{i}", "fixed": "x"}) for i in range(20)]
-    rows, left = rows_of(asked_of([], "Is there a gap?", many, {}))
+    (reply,), left = answered(asked_of([], "Is there a gap?", many, {}))
+    rows = reply.rows
     assert [row.about for row in rows] == ["g19", "g18", "g17", "g16", "g15", "g14"]
     assert len(rows) == MOST_ROWS and "6 of 20" in left
 
 
 def test_measure_without_label_or_group_names_is_no_identifier():
     found = Estimate.from_flat(metric="my_own_score", group={"some_level": "very_tall"}, value=0.4, neutral=0.0)
-    rows, _ = rows_of(asked_of([], "Any?", [found, found.replace(group={"some_level": "short"})], {}))
+    (reply,), _ = answered(asked_of([], "Any?", [found, found.replace(group={"some_level": "short"})], {}))
+    rows = reply.rows
     assert {row.label for row in rows} == {"my own score"}
     assert {row.about for row in rows} == {"very tall", "short"}
 
@@ -240,13 +247,12 @@ def test_markdown_makes_no_markup_of_hostile_labels():
     hostile = "| ![x](y) <script>alert(1)</script> **b**"
     found = estimate(1.0, -4.0, 6.0, label=hostile, group={"g": hostile})
     asked = asked_of([Question(asks=hostile, measure="gap")], "", [found, found.replace(group={"g": "b"})], {})
-    rows, left = rows_of(asked)
+    replies, left = answered(asked)
     told = answer_markdown(
         Answer(
             question=hostile,
             model="m",
-            replies=(reply_of(asked[0], NO_POWER),),
-            rows=rows,
+            replies=replies,
             left_out=left,
             missing=hostile,
         )

@@ -84,7 +84,7 @@ CASES = {
         None,
         8,
         State.UNJUDGED,
-        ["3.000 (no interval; unbiased: 0; n = 8)."],
+        ["3.000 no interval, n = 8"],
     ),
     "a single trial": (
         "mean",

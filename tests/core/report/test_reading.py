@@ -134,8 +134,8 @@ def defined():
     """Return a page whose first screen defines a measure, a verdict and the heads of its table."""
     e = Estimate.from_flat(metric="m", group={}, value=2.0, low=1.0, high=3.0, neutral=0.0, label="Praise")
     row = Row(label="Praise", meaning=MEANING, about="", number=Number.of(e), state=State.YES, estimate=e)
-    reply = Reply(asks="Is there praise?", state=State.YES, sentence="There is.")
-    answer = Answer(question="Is there praise?", model="m", replies=(reply,), rows=(row,), missing="nothing.")
+    reply = Reply(asks="Is there praise?", state=State.YES, finding="there is", rows=(row,))
+    answer = Answer(question="Is there praise?", model="m", replies=(reply,), missing="nothing.")
     return render(replace(content(), answer=answer))
 
 
@@ -147,7 +147,7 @@ def test_definition_is_there_on_hover_tap_and_key(chromium, defined, tmp_path):
             page = context.new_page()
             page.goto(path.as_uri())
             terms = page.locator("#answer .term")
-            assert terms.count() >= 4  # the verdict, heads, the measure, what is missing
+            assert terms.count() >= 4  # the verdict, the measure, intervals, what is missing
             for number in range(terms.count()):
                 word, text = terms.nth(number).locator("summary"), terms.nth(number).locator("span")
                 if touch:

@@ -17,12 +17,12 @@ from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.records import Generation
 from prejudge.core.importing.imported import ImportOptions, import_answers
 from prejudge.core.report.examples import NOT_RECORDED
+from prejudge.core.report.marked import marked
 from prejudge.core.report.output import write_output
 from prejudge.core.scoring.score import score
 from prejudge.core.store import get_run
 from prejudge.core.view.app import application
 from prejudge.core.view.certified import certificates_of, inline
-from prejudge.core.view.marked import marked
 from prejudge.core.view.room import Room
 from prejudge.core.view.urls import View, read_view, run_url
 

@@ -46,8 +46,8 @@ def _differing(first: Sequence[str], other: Sequence[str]) -> list[tuple[int, in
     counts = Counter(b)
     if sum(count * counts[word] for word, count in Counter(a).items()) > MOST_PAIRS:
         return [(start, start + len(a), start, start + len(b))]
-    found = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    return [(start + i, start + j, start + k, start + m) for kind, i, j, k, m in found if kind != "equal"]
+    spans = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return [(start + i, start + j, start + k, start + m) for kind, i, j, k, m in spans if kind != "equal"]
 
 
 def _pieces(words: Sequence[str], differs: Sequence[bool]) -> Pieces:
