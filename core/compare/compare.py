@@ -81,7 +81,7 @@ def paired_metric(catalogue: Catalogue) -> str:
 
 
 def _with_reasoning(store: Store, scores: Scores) -> Scores:
-    if scores.is_published:
+    if scores.manifest.is_published:
         return scores  # the rows of a table hold no answers in words
     model = scores.manifest.study.roles.get(SUBJECT, "")
     return msgspec.structs.replace(scores, reasoned=reasoned(store, scores.run.id, scores.stages, model))

@@ -142,6 +142,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str] = {}
     """Versions of the packages that every run needs, and of those of the adapters that answered."""
 
+    @property
+    def is_published(self) -> bool:
+        """Return whether it is a run of published scores: no model answered."""
+        return self.mode == PUBLISHED
+
 
 def manifest_of(run: RunRow) -> Manifest:
     """Return the manifest of a run in the store, with its head.
@@ -195,6 +200,14 @@ def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
     measured = manifest.options.metrics
     metrics = {name: settled("metric", name, measured.get(name, {}), chosen) for name, chosen in study.metrics.items()}
     return msgspec.structs.replace(study, options=options, metrics=metrics)
+
+
+def present_data(manifest: Manifest, files: Iterable[str]) -> dict[str, str]:
+    """Return the digests of a run's data at present: a file may have been given, or may have changed, after the run.
+
+    The observations of published scores are in the store, whatever became of their file.
+    """
+    return manifest.data if manifest.is_published else manifest.data | digest_files(files)
 
 
 def handed_on(manifest: Manifest) -> Manifest:

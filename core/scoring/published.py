@@ -101,7 +101,7 @@ def store_published(store: Store, scores: Scores) -> str:
     digest = identity_digest(identity)
     sent = list(_sent(scores.last, digest))
     stored = [Stored(index, row, answer_digest(row.key, row.operation, *row[4:])) for index, row in enumerate(sent)]
-    tried = [_tried(stage, one, cells) for one, cells in zip(stored, scores.last.iter_rows(named=True), strict=True)]
+    tried = [_tried(stage, row, cells) for row, cells in zip(stored, scores.last.iter_rows(named=True), strict=True)]
     content = hashlib.sha256(b"".join(row.digest for row in tried)).hexdigest()
     with Chunks(store, f"published {digest.hex()}", {digest: encode_identity(identity).decode()}) as chunks:
         places = [number for _, numbers in chunks.exchanges(stored) for number in numbers]

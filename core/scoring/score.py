@@ -26,13 +26,11 @@ from ..contracts.words import counted
 from ..engine.integrity.repeats import Tally
 from ..engine.manifest import (
     IMPORTED,
-    PUBLISHED,
-    PUBLISHED_STATE,
     Manifest,
     as_made,
-    digest_files,
     handed_on,
     manifest_of,
+    present_data,
 )
 from ..engine.observations import spill_stage, stack, unstack, with_parts
 from ..engine.reading import READERS
@@ -47,7 +45,7 @@ from .fitness import Looked, fitness_of, look_into
 from .fixed import with_fixed
 from .language import answers_in_english
 from .reasoning import Reasoned
-from .stored_scores import published_frame
+from .stored_scores import read_published
 from .unproved import unproved, unproved_words
 from .whole_study import WholeStudy, whole_study
 from .worded import described, worded
@@ -103,12 +101,7 @@ class Scores(msgspec.Struct, frozen=True, dict=True):
     @property
     def is_imported(self) -> bool:
         """Return whether the answers were collected elsewhere: when and how they were asked is not known here."""
-        return self.manifest.mode == IMPORTED or self.run.state == PUBLISHED_STATE
-
-    @property
-    def is_published(self) -> bool:
-        """Return whether they are published scores: no model answered in words."""
-        return self.manifest.mode == PUBLISHED
+        return self.manifest.mode == IMPORTED or self.run.state == "imported"
 
     @property
     def made(self) -> Study:
@@ -231,10 +224,10 @@ def score(
     *,
     unrecorded: bool = False,
 ) -> Scores:
-    """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
+    """Score a run from the store alone.
 
-    An option of the probe that only changes how answers are read (`Options.rereads`) may be among them.
-
+    `METRIC.option` in `assignments` overrides how it is measured; so may an option of the probe that only changes how
+    answers are read (`Options.rereads`).
     `unrecorded`: accept a run without recorded trials, which has no estimates. Of a store that is opened as
     `unproved`, a run that is not as it was stored is scored, too: every estimate says so, and there is no head.
 
@@ -266,8 +259,9 @@ def opened(
     manifest = _remeasured(manifest, assignments or {}, rereads)
     instrument = catalogue.instrument(manifest.study, manifest.design)
     stages = tuple(instrument.stages())
-    if manifest.mode == PUBLISHED:
-        return _opened_published(store, run, manifest, stages[-1]), instrument
+    if manifest.is_published:
+        frames, manifest, problems = read_published(store, run, manifest, stages[-1])
+        return Scores(run, manifest, stages[-1:], frames, {}, (), {}, (), **problems), instrument
     tallies = {stage.name: Tally() for stage in stages}
     reasoning = instrument.needs_reasoning
     proof = RunProof(store, run)
@@ -289,16 +283,6 @@ def opened(
     flaws["looked"] = look_into(store, run, stages, observations)
     flaws["english"] = None if proof.problem else answers_in_english(store, run, stages, observations)
     return Scores(run, manifest, stages, observations, {}, (), {}, (), **flaws), instrument
-
-
-def _opened_published(store: Store, run: RunRow, manifest: Manifest, stage: Stage) -> Scores:
-    """Return a run of published scores with its observations."""
-    proof = RunProof(store, run)
-    frames = {stage.name: published_frame(store, run, manifest.columns, stage, proof)}
-    finish_proof(store, run.id, proof)
-    manifest = msgspec.structs.replace(manifest, head=proof.head)
-    flaws: dict[str, Any] = {"damage": damage_words(store, run.id), "unproved": proof.problem}
-    return Scores(run, manifest, (stage,), frames, {}, (), {}, (), **flaws)
 
 
 def _recorded(scores: Scores, instrument: Instrument) -> bool:
@@ -363,7 +347,7 @@ def measure_frame(
     frames = {name: with_parts(frame, instrument.design) for name, frame in frames.items()}
     kept = tuple(stage for stage in stages if stage.name in frames)
     # Of published scores no model was asked: there is nothing to resume.
-    state = "left" if manifest.identities else PUBLISHED_STATE
+    state = "left" if manifest.identities else "imported"
     run = RunRow(0, run_name(manifest.run), manifest.study.name, state, "", 0.0, None)
     return measure_scores(catalogue, Scores(run, manifest, kept, frames, {}, (), {}, ()), instrument)
 
@@ -384,9 +368,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
             found = with_fixed((e for e in found if not _by_unrecorded(e, scores.manifest)), instrument.design, columns)
             found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
             estimates[name] = list(map(unproved, found)) if scores.unproved else found
-    # The present digests: a file may have been given, or may have changed, after the run.
-    files = () if scores.is_published else instrument.files()
-    data, study = scores.manifest.data | digest_files(files), scores.manifest.study
+    data, study = present_data(scores.manifest, instrument.files()), scores.manifest.study
     manifest = msgspec.structs.replace(scores.manifest, data=data, measured=origins(catalogue, study, models=False))
     record = msgspec.to_builtins([manifest, asked])
     places = Places.of(record)

@@ -30,11 +30,11 @@ def misspelt_levels(path: str, rows: Sequence[Mapping[str, str]]) -> Iterator[st
         levels = [level for level, count in counts.most_common() if count >= FREQUENT]
         for value, count in counts.items():
             likely = (level for level in levels if counts[level] >= FREQUENT * count)
-            if (meant := next((level for level in likely if is_near(value, level)), None)) is not None:
+            if (intended := next((level for level in likely if is_near(value, level)), None)) is not None:
                 times = f"{count} row" if count == 1 else f"{count:,} rows"
                 yield (
                     f"{path}, column {column!r}: {value!r} is in {times}. "
-                    f"Did you mean {meant!r} ({counts[meant]:,} rows)?"
+                    f"Did you mean {intended!r} ({counts[intended]:,} rows)?"
                 )
 
 
@@ -43,14 +43,14 @@ def is_near(value: str, level: str) -> bool:
 
     Case and outer marks do not count; words that differ by a digit are different levels.
     """
-    one, two = sorted((value.casefold(), level.casefold()), key=len)
-    if one == two:
+    short, long = sorted((value.casefold(), level.casefold()), key=len)
+    if short == long:
         return value != level
-    if len(one) < SHORTEST or len(two) - len(one) > 1:
+    if len(short) < SHORTEST or len(long) - len(short) > 1:
         return False
-    start = next((at for at, (left, right) in enumerate(zip(one, two, strict=False)) if left != right), len(one))
-    left, right = one[start:], two[start:]
-    if len(one) < len(two):
+    start = next((at for at, (left, right) in enumerate(zip(short, long, strict=False)) if left != right), len(short))
+    left, right = short[start:], long[start:]
+    if len(short) < len(long):
         return left == right[1:] and right[0].isalpha()
     if left[1:] == right[1:]:
         return left[0].isalpha() and right[0].isalpha()
