@@ -65,27 +65,30 @@ def limit_of(limit: float) -> str:
 
 CASES: Mapping[str, Case] = {
     "bistereo-pairs": Case(
-        'metric = "favouritism"\ngroup = { threshold = 0.02, axis = "height", gender = "women" }',
+        'measure = "favouritism"\ngroup = { threshold = 0.02, axis = "height", gender = "women" }',
         15.0,
         (0.09, 0.42),
         {"axes": ["height"], "per_cell": 2000},
     ),
     "bistereo-nli": Case(
-        'metric = "halo"\ngroup = { gender = "", kind = "", skin = "", category = "" }',
+        'measure = "halo"\ngroup = { gender = "", kind = "", skin = "", category = "" }',
         15.0,
         (0.07, 0.37),
         {"per_cell": 200},
     ),
     "crows-pairs": Case(
-        'metric = "metric_score"\ngroup = { bias_type = "", direction = "" }', 10.0, (0.16, 0.63), {"data": "pairs.csv"}
+        'measure = "metric_score"\ngroup = { bias_type = "", direction = "" }',
+        10.0,
+        (0.16, 0.63),
+        {"data": "pairs.csv"},
     ),
     "subtle-sai": Case(
-        'metric = "delta_PL"\ngroup = { domain = "", pronoun = "" }', 15.0, (0.12, 0.5), {"per_cell": 200}
+        'measure = "delta_PL"\ngroup = { domain = "", pronoun = "" }', 15.0, (0.12, 0.5), {"per_cell": 200}
     ),
     "subtle-asa": Case(
-        'metric = "delta_PL"\ngroup = { domain = "", pronoun = "" }', 15.0, (0.12, 0.5), {"per_cell": 200}
+        'measure = "delta_PL"\ngroup = { domain = "", pronoun = "" }', 15.0, (0.12, 0.5), {"per_cell": 200}
     ),
-    "attractiveness": Case('metric = "halo"', 0.1, (0.5, 2.1), {"per_cell": 12}, unit="face"),
+    "attractiveness": Case('measure = "halo"', 0.1, (0.5, 2.1), {"per_cell": 12}, unit="face"),
 }
 """Of built-in studies with one stage; `bistereo-tuples` has nine units, too few for any limit."""
 

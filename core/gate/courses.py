@@ -108,7 +108,7 @@ def in_order(levels: Sequence[str], seed: int) -> list[str]:
 def course_of(
     stages: Sequence[Stage],
     metrics: Mapping[str, tuple[Metric, Any]],
-    wanted: Callable[[Estimate], bool],
+    wanted: Callable[[Sequence[Estimate], Metric], Collection[Key]],
     facet: str = "",
     seed: int = 0,
     varied: Roles | None = None,
@@ -118,7 +118,7 @@ def course_of(
     Args:
         stages: of the study.
         metrics: with their options.
-        wanted: the estimates to follow.
+        wanted: returns the keys of the estimates to follow, of those of a metric.
         facet: the factor whose levels are the units; by default the declared one with the most levels.
         seed: of the order.
         varied: what the study declares that it varies.
@@ -144,7 +144,8 @@ def course_of(
     for name, (metric, options) in metrics.items():
         made = metric.compute(frame, options)
         there |= dict.fromkeys(f"{e.metric} (by {', '.join(e.group) or 'nothing'})" for e in made)
-        every = {key_of(e.metric, e.group): e for e in made if wanted(e)}
+        chosen_keys = wanted(made, metric)
+        every = {key: e for e in made if (key := key_of(e.metric, e.group)) in chosen_keys}
         rows = {key: part for key, part in parts_of(metric.units(frame, options)) if key in every}
         ensure_means(every, rows)
         _ensure_bounded(rows)

@@ -30,7 +30,7 @@ from ..statistics.betting import STEPS, Bounds, Mean, bounds_by, evidence_on
 from .checks import Check, State, check_estimate, worst
 from .courses import Course, course_of, ensure_means
 from .policy import SHARES, Policy, Rule
-from .selecting import selected
+from .selecting import narrowed, selected
 
 FIRST, GROWTH = 5, 1.15
 """Units before the first look, and by how much they grow until the next: a look costs a pass over all answers."""
@@ -109,9 +109,10 @@ def _limits_for(policy: Policy, estimate: Estimate) -> Iterator[Rule]:
             yield msgspec.structs.replace(rule, **dict.fromkeys(SHARES))
 
 
-def selects_any(policy: Policy, estimate: Estimate) -> bool:
-    """Return whether a rule has limits for an estimate."""
-    return any(rule.limits and selected(rule, [estimate]) for rule in policy.rules)
+def limited_keys(policy: Policy, estimates: Sequence[Estimate]) -> set[Key]:
+    """Return the keys of the estimates that a rule has limits for."""
+    limited = (e for rule in policy.rules if rule.limits for e in selected(rule, estimates))
+    return {key_of(e.metric, e.group) for e in limited}
 
 
 def ensure_followable(policy: Policy) -> None:
@@ -179,7 +180,7 @@ def sequences_of(scores: Scores, policy: Policy, ending: Ending) -> Sequences:
     course = course_of(
         scores.stages,
         scores.metrics,
-        lambda e: selects_any(policy, e),
+        lambda made, _: limited_keys(policy, made),
         facet=ending.unit,
         seed=ending.seed,
         varied=scores.manifest.design,
@@ -204,7 +205,11 @@ class Deciding:
         instrument = catalogue.instrument(study)
         until = policy.until
         self.policy, self.metrics = policy, instrument.metrics
-        wanted = lambda estimate: selects_any(policy, estimate)  # noqa: E731
+
+        def wanted(made: Sequence[Estimate], metric: Metric) -> set[Key]:
+            self.policy = narrowed(self.policy, made, metric.headline(made))
+            return limited_keys(self.policy, made)
+
         self._design = instrument.design
         self.course = course_of(instrument.stages(), self.metrics, wanted, until.unit, until.seed, self._design)
         self._units = 0

@@ -23,7 +23,7 @@ from ..store import Store, get_run
 from .checks import Check, More, State, check_estimate, check_share, worst
 from .deciding import Sequences, sequences_of
 from .policy import FINISHED, Policy, Rule
-from .selecting import matches, selected
+from .selecting import ensure_measures, is_measure, matches, narrowed, selected
 
 DONE = ("finished", "imported")
 RUN, BASELINE = "run", "baseline"
@@ -100,6 +100,10 @@ def judge_run(
             f"the policy is for study {policy.study!r}; {own}. Name a run of its study, or correct it.",
             code="policy.study",
         )
+    every = [e for estimates in scores.estimates.values() for e in estimates]
+    if scores.run.state not in UNFINISHED:  # of a part of the answers a measure may have no number yet
+        ensure_measures(policy, every)
+    policy = narrowed(policy, every, scores.headline)
     baselines, altered = {}, False
     for other in dict.fromkeys(rule.baseline for rule in policy.rules if rule.baseline):
         if (found := get_run(store, other).name) == scores.run.name:
@@ -142,6 +146,7 @@ def judge(
 
     `followed` are the bounds that hold at every look, of a run that could end at one.
     """
+    policy = narrowed(policy, [e for some in scores.estimates.values() for e in some], scores.headline)
     first = [Verdict(FINISHED, (_finished(scores),))] if policy.finished else []
     rules = [(rule, tuple(_outcomes(scores, rule, baselines or {}, followed))) for rule in policy.rules]
     return [*first, *(Verdict(rule.name, outcomes) for rule, outcomes in rules)]
@@ -165,24 +170,28 @@ def _finished(scores: Scores) -> Outcome:
 
 
 def _outcomes(scores: Scores, rule: Rule, baselines: Baselines, followed: Sequences | None) -> Iterator[Outcome]:
-    if not rule.metric:
+    if not rule.measure:
         yield from _answers(scores, rule)
         return
     every = [estimate for estimates in scores.estimates.values() for estimate in estimates]
-    named = [e for e in every if matches(e.metric, rule.metric)]
+    named = [e for e in every if is_measure(rule, e)]
     found = selected(rule, named)
     if not found:
         nothing = _nothing(rule, every, named)
         # Of a part of the answers a measure may have no number that all of them give.
         unfinished = scores.run.state in UNFINISHED
         yield msgspec.structs.replace(nothing, state=State.OPEN, more=None) if unfinished else nothing
+    advised = set[str]()
     for estimate in found:
         difference = baselines.get(rule.baseline, {}).get(key_of(estimate.metric, estimate.group))
         own = check_estimate(rule, estimate, difference)
         for check in followed.checks(rule, estimate) if followed is not None and rule.limits else own:
             subject = f"{estimate.metric} ({group_words(estimate.group)})"
             label = ": ".join(filter(None, [label_of(estimate), about_of(estimate)]))
-            yield _outcome(subject, check, _needed(scores, estimate, check), label)
+            needed = _needed(scores, estimate, check)
+            # What more data would do is said of the first check that lacks them: the others differ by their widths.
+            yield _outcome(subject, check, needed if not advised else "", label)
+            advised |= {needed} - {""}
 
 
 def _outcome(subject: str, check: Check, needed: str = "", label: str = "") -> Outcome:
@@ -202,7 +211,7 @@ def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcom
     if not every:
         return Outcome(_selector(rule), "it matches an estimate", "the run has no estimates", State.OPEN)
     if not named:
-        there = f"metrics: {', '.join(dict.fromkeys(e.metric for e in every)) or 'none'}"
+        there = f"measures: {', '.join(dict.fromkeys(e.metric for e in every)) or 'none'}"
     elif absent := [name for name in rule.group if all(name not in e.group for e in named)]:
         factors = dict.fromkeys(name for e in named for name in e.group)
         there = f"no groups by {absent[0]!r}, but by {', '.join(factors) or 'nothing'}"
@@ -214,7 +223,7 @@ def _nothing(rule: Rule, every: list[Estimate], named: list[Estimate]) -> Outcom
 
 
 def _selector(rule: Rule) -> str:
-    return f"{rule.metric} ({group_words(rule.group) if rule.group else 'any group'})"
+    return f"{rule.measure} ({group_words(rule.group) if rule.group else 'any group'})"
 
 
 def _answers(scores: Scores, rule: Rule) -> Iterator[Outcome]:

@@ -22,10 +22,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What must be true of every estimate that the selector matches. Each key that is set is one check."""
 
     name: str = ""
-    metric: str = ""
-    """Name of the measure; `*` and `?` match as in file names. Empty: the answers themselves, for shares only."""
+    measure: str = ""
+    """Name of the measure, or its label on a report; `*` and `?` match as in file names. Empty: the answers themselves,
+    for shares only."""
     group: dict[str, Any] = {}
-    """Levels by factor, with `*` and `?`; empty for estimates without the factor. One not named may have any level."""
+    """Levels by factor, with `*` and `?`; empty for estimates without the factor. One not named may have any level.
+    Without it: the estimates that answer the study's question, or else those of the fewest factors."""
     on: Literal["value", "low", "high", "bound_low", "bound_high"] | None = None
     """What `max`, `min`, `between` and `max_distance` look at: by default the value with its whole interval, where it
     has one; `value` is the value alone. For `max_increase`, by default `high`."""
@@ -58,6 +60,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def limits(self) -> tuple[str, ...]:
         """Return the checks of values that are set."""
         return tuple(name for name in LIMITS if getattr(self, name) is not None)
+
+
+class Narrowed(Rule, frozen=True, kw_only=True):
+    """A rule without a group, with the estimates of a study that it is about."""
+
+    keys: frozenset[Any] = frozenset()
+    """Keys of the estimates."""
 
 
 class Until(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,7 +145,7 @@ def _rule(values: dict[str, Any], where: str, number: int) -> Rule:
         _check_numbers(name, values.get(name), where)
     rule = build_options(where, Rule, values, strict=True, noun="key")
     _check(rule, where)
-    selector = " ".join([rule.metric or "answers", *(f"{k}={v}" for k, v in rule.group.items())])
+    selector = " ".join([rule.measure or "answers", *(f"{k}={v}" for k, v in rule.group.items())])
     return msgspec.structs.replace(rule, name=rule.name or f"rule {number}: {selector}")
 
 
@@ -156,9 +165,9 @@ def _check(rule: Rule, where: str) -> None:
         raise UsageError(
             f"{where} checks nothing. Set one of {', '.join((*LIMITS, *SHARES))}.", code="policy.rule-empty"
         )
-    if rule.limits and not rule.metric:
+    if rule.limits and not rule.measure:
         raise UsageError(
-            f'{where} has {rule.limits[0]}, but names no metric. Set metric; "*" is every metric.',
+            f'{where} has {rule.limits[0]}, but names no measure. Set measure; "*" is every measure.',
             code="policy.no-metric",
         )
     for name in (*rule.limits, *(f"max_{status}" for status in rule.shares)):

@@ -19,8 +19,8 @@ TWO_AIMS = (
     "How many more it takes differs from what stands at the rules above: there it is told for the limit of the rule, "
     "here for the limit of the question of the study."
 )
-KINDS = {State.FAIL: "policy", State.OPEN: "not-enough-data"}
-"""Types of a failure in JUnit XML."""
+ELEMENTS = {State.FAIL: ("failure", {"type": "policy"}), State.OPEN: ("skipped", {"type": "not-enough-data"})}
+"""Elements of JUnit XML by state, with their type."""
 SHOWN = 100
 """Rows of a summary: the length of a comment on a pull request is limited."""
 
@@ -28,16 +28,18 @@ SHOWN = 100
 def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
     """Return JUnit XML: a test case per check, named by its rule."""
     cases = [(verdict.rule, outcome) for verdict in verdicts for outcome in verdict.outcomes]
-    counts = {"tests": str(len(cases)), "failures": str(sum(not o.passed for _, o in cases)), "errors": "0"}
+    failures, skipped = (sum(o.state is state for _, o in cases) for state in (State.FAIL, State.OPEN))
+    counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
     top = ElementTree.Element("testsuites", counts)
-    found = ElementTree.SubElement(top, "testsuite", {"name": _plain(suite), "skipped": "0", **counts})
+    found = ElementTree.SubElement(top, "testsuite", {"name": _plain(suite), **counts})
     for rule, outcome in cases:
         name = f"{outcome.subject}: {outcome.check}"
         case = ElementTree.SubElement(found, "testcase", {"classname": _plain(rule), "name": _plain(name), "time": "0"})
         if not outcome.passed:
-            said = {"message": _plain(outcome.told), "type": KINDS[outcome.state]}
-            failure = ElementTree.SubElement(case, "failure", said)
-            failure.text = _plain(f"{name}; found: {outcome.told}")
+            # A check without enough data neither passed nor failed; the exit code, 5, tells it apart from a pass.
+            result = ElementTree.SubElement(case, *ELEMENTS[outcome.state])
+            result.set("message", _plain(outcome.told))
+            result.text = _plain(f"{name}; found: {outcome.told}")
     ElementTree.indent(top)
     data: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
     return data

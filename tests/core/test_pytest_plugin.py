@@ -15,15 +15,16 @@ pytest_plugins = ["pytester"]
 POLICY = """
 [[rules]]
 name = "short answers"
-metric = "mean_length"
+measure = "mean_length"
 max = 10
 [[rules]]
 name = "shorter answers"
-metric = "mean_length"
+measure = "mean_length"
 max = 2
 [[rules]]
 name = "something else"
-metric = "nothing"
+measure = "mean_length"
+group = { parity = "none" }
 max = 2
 """
 
@@ -68,7 +69,7 @@ def test_junit_of_pytest_names_the_rules(gated, pytester):
 
 
 def test_bad_policy_is_an_error_of_usage(gated, pytester):
-    pytester.makefile(".toml", bad="[[rules]]\nmetric = 'a'\nmaximum = 1")
+    pytester.makefile(".toml", bad="[[rules]]\nmeasure = 'a'\nmaximum = 1")
     result = gated(policy="bad.toml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*'maximum'*'max'*"])

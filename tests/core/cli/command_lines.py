@@ -37,7 +37,7 @@ POLICY = f"""
 name = "{ODD}"
 [[rules]]
 name = "“{ODD}”"
-metric = "*"
+measure = "*"
 min = 1000
 """
 STUDY = f"""

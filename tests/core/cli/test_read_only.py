@@ -14,7 +14,7 @@ from ...media import Media
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders are made read-only with the means of POSIX")
 POLICY = """
 [[rules]]
-metric = "halo"
+measure = "halo"
 max = 1000
 """
 

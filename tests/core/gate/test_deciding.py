@@ -35,7 +35,7 @@ settings = { strength = 2.0, refusal = 0.3 }
 SMALL = {"per_cell": 40, "axes": ["height"], "genders": ["women"]}
 RULE = """
 [[rules]]
-metric = "favouritism"
+measure = "favouritism"
 group = {{ threshold = 0.02, axis = "height", gender = "women" }}
 {check}
 [until]
@@ -185,11 +185,11 @@ def test_missing_answers_end_nothing_by_themselves(settings):
 @pytest.mark.parametrize(
     ("study", "rules", "code"),
     [
-        ("bistereo-pairs", "[[rules]]\nmetric = 'favouritism_log_odds'\nmax = 1", "anytime.unbounded"),
-        ("bistereo-pairs", "[[rules]]\nmetric = 'preference'\nmax = 1", "anytime.measure"),
-        ("bistereo-pairs", "[[rules]]\nmetric = 'favouritism'\nmax = 1\non = 'value'", "anytime.rule"),
-        ("bistereo-pairs", "[[rules]]\nmetric = 'f*'\nbaseline = 'x'\nmax_increase = 1", "anytime.rule"),
-        ("bistereo-pairs", "[[rules]]\nmetric = 'nothing'\nmax = 1", "anytime.nothing"),
+        ("bistereo-pairs", "[[rules]]\nmeasure = 'favouritism_log_odds'\nmax = 1", "anytime.unbounded"),
+        ("bistereo-pairs", "[[rules]]\nmeasure = 'preference'\nmax = 1", "anytime.measure"),
+        ("bistereo-pairs", "[[rules]]\nmeasure = 'favouritism'\nmax = 1\non = 'value'", "anytime.rule"),
+        ("bistereo-pairs", "[[rules]]\nmeasure = 'f*'\nbaseline = 'x'\nmax_increase = 1", "anytime.rule"),
+        ("bistereo-pairs", "[[rules]]\nmeasure = 'nothing'\nmax = 1", "anytime.nothing"),
         ("bistereo-pairs", "[[rules]]\nmax_missing = 0.1", "anytime.nothing"),
         ("bistereo-pairs", PASS.replace("seed = 3", "unit = 'word'"), "anytime.unit"),
         ("bistereo-pairs", PASS.replace("seed = 3", "unit = 'gender'"), "anytime.unit"),
@@ -203,7 +203,7 @@ def test_refused_before_anything_is_asked(settings, study, rules, code):
 
 def test_several_stages_are_refused(settings):
     with raises_code(UsageError, "anytime.stages"):
-        prejudge.decide("dora-t2t", "simulated-fair", "\n[[rules]]\nmetric = 'x'\nmax = 1", settings)
+        prejudge.decide("dora-t2t", "simulated-fair", "\n[[rules]]\nmeasure = 'x'\nmax = 1", settings)
 
 
 def test_options_that_do_not_go_together(settings, tmp_path):

@@ -33,7 +33,7 @@ def test_interval_that_touches_a_limit(low, high, state):
 
 
 def test_thresholds_of_a_measure_without_a_neutral_value_are_its_limits_alone():
-    policy = parse_policy("[[rules]]\nmetric = 'length'\nmax = 9\nmax_distance = 2")
+    policy = parse_policy("[[rules]]\nmeasure = 'length'\nmax = 9\nmax_distance = 2")
     assert thresholds(policy, estimate_of(metric="length", neutral=5.0)) == [9.0, 3.0, 7.0]
     assert thresholds(policy, estimate_of(metric="length", neutral=None)) == [9.0]
 
