@@ -301,7 +301,7 @@ async def timed(ask: Callable[[int], Awaitable[str]], count: int) -> float:
 
 WAYS: dict[str, Callable[[str, int], Awaitable[float]]] = {
     "adapter": end_to_end("lean"),
-    "adapter, sdk transport": end_to_end("sdk"),
+    "adapter, httpx": end_to_end("httpx"),
     "adapter without store": adapter_only,
     "scheduler and store": end_to_end("lean", Ready),
     "openai, default": bare_openai("default"),

@@ -10,11 +10,11 @@ import msgspec
 from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.thinking import Level
-from ..endpoint.options import EndpointOptions, Positive
+from ..endpoint.options import Positive, WireOptions
 from ..shared.thinking import ROOM, by_budget, by_known_effort, with_room
 
 
-class AnthropicOptions(EndpointOptions, frozen=True, kw_only=True):
+class AnthropicOptions(WireOptions, frozen=True, kw_only=True):
     """Settings of `anthropic`."""
 
     option_effects = harmless("thinking thinking_tokens anthropic_version")

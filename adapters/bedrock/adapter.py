@@ -37,7 +37,7 @@ class Bedrock(EndpointAdapter):
 
     options: ClassVar[type[msgspec.Struct]] = BedrockOptions
     home = HOME
-    packages = ("aiohttp", "botocore")
+    packages = ("botocore",)
     reply: ClassVar[type[Body]] = ConverseReply
     known = KNOWN
     named = False
@@ -47,7 +47,7 @@ class Bedrock(EndpointAdapter):
         """Find region, address and key; nothing is sent, and credentials are not looked for yet.
 
         Raises:
-            MissingExtraError: aiohttp or botocore is not installed.
+            MissingExtraError: a client or botocore is not installed.
             UsageError: a setting is invalid, or no region is named.
         """
         require_packages("bedrock", "bedrock", self.packages)

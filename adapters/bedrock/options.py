@@ -7,11 +7,11 @@ from typing import Any
 
 from ...core.contracts import OptionEffect, harmless
 from ...core.contracts.thinking import Level
-from ..endpoint.options import EndpointOptions
+from ..endpoint.options import WireOptions
 from ..shared.thinking import by_known_effort
 
 
-class BedrockOptions(EndpointOptions, frozen=True, kw_only=True):
+class BedrockOptions(WireOptions, frozen=True, kw_only=True):
     """Settings of `bedrock`."""
 
     option_effects = {

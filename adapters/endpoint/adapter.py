@@ -21,18 +21,19 @@ from ...core.contracts.version import VERSION
 from .answers import Answer, filtered_answer, generation_of, with_reply
 from .batches import Courier
 from .call import Body, Caller
+from .clients import make_wire, require_client
 from .errors import FilteredError
 from .images import Look, Pictures, any_picture
 from .keys import Home, check_extra, ensure_no_key, find_address, find_key
-from .options import EndpointOptions, endpoint_of, endpoint_settings
+from .options import WireOptions, endpoint_of, endpoint_settings
 from .scrub import Scrubber
-from .wire import Endpoint, LeanWire, Reply, require_packages
+from .wire import Endpoint, Reply
 
 
 class EndpointAdapter(ModelAdapter):
     """A model behind an endpoint."""
 
-    options: ClassVar[type[msgspec.Struct]] = EndpointOptions
+    options: ClassVar[type[msgspec.Struct]] = WireOptions
     home: ClassVar[Home]
     version: ClassVar[str] = "1"
     reply: ClassVar[type[Body]]
@@ -41,7 +42,8 @@ class EndpointAdapter(ModelAdapter):
     """Finish reasons that the parser knows, in lower case."""
     named: ClassVar[bool] = True
     """The body holds the model's name."""
-    packages: ClassVar[tuple[str, ...]] = ("aiohttp",)
+    packages: ClassVar[tuple[str, ...]] = ()
+    """What the adapter needs beside a client."""
     stops: ClassVar[bool] = True
     """The dialect has stop texts; else they are applied to the answer."""
     logprobs: ClassVar[bool] = False
@@ -56,7 +58,7 @@ class EndpointAdapter(ModelAdapter):
             MissingExtraError: a package that the adapter needs is not installed.
             UsageError: a setting is invalid, or there is no key at the configured place.
         """
-        require_packages(self.home.adapter, self.home.extra, self.packages)
+        require_client(self.home.adapter, self.home.extra, options.transport, self.packages)
         check_extra(options.extra_body, self.home.fixed)
         address = self.address(options)
         key = self.key(options, address)
@@ -71,19 +73,13 @@ class EndpointAdapter(ModelAdapter):
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=1)
         own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": f"prejudge/{VERSION}"}
-        endpoint = Endpoint(
-            address=address,
-            headers=own | dict(self.headers(options, key)),
-            connections=options.concurrency,
-            timeout_seconds=options.timeout_seconds,
-            reply_bytes=options.reply_mib << 20,
-        )
+        endpoint = Endpoint.of(options, address, own | dict(self.headers(options, key)))
         scrub = self._scrub = Scrubber(key)
         self._options = options
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = endpoint_of(options, f"{endpoint.where} {options.model}", endpoint.proxy)
         self._caller = Caller(
-            LeanWire(endpoint, scrub),
+            make_wire(endpoint, options.transport, scrub),
             endpoint.where,
             scrub,
             options.model,
@@ -91,7 +87,7 @@ class EndpointAdapter(ModelAdapter):
             services=lambda: self.services,
             named=self.named,
         )
-        self._courier = Courier(endpoint, scrub, options.model)
+        self._courier = Courier(endpoint, scrub, options.model, options.transport)
         if options.batches or (options.batches is None and address == self.home.url):
             self.batch_api = self.batching(self._courier)
         self._pictures = Pictures(self.home.adapter)

@@ -11,10 +11,12 @@ import msgspec
 from ...core.contracts.batch import BatchLine, BatchStatus
 from ...core.contracts.errors import PermanentError
 from ...core.contracts.records import Generate, Generation, Request
+from .clients import make_wire
 from .errors import explain_leak, explain_reply, explain_unreadable
+from .options import Transport
 from .repairs import UNREADABLE
 from .scrub import Scrubber
-from .wire import Endpoint, LeanWire, Reply
+from .wire import Endpoint, Reply
 
 T = TypeVar("T")
 SECONDS = 900.0
@@ -25,10 +27,11 @@ MOST_BYTES = 2 << 30
 class Courier:
     """Sends requests about batches to an endpoint, on connections of their own. Retries nothing."""
 
-    def __init__(self, endpoint: Endpoint, scrub: Scrubber, model: str) -> None:
+    def __init__(self, endpoint: Endpoint, scrub: Scrubber, model: str, transport: Transport = "lean") -> None:
         seconds = max(SECONDS, endpoint.timeout_seconds)
         own = msgspec.structs.replace(endpoint, connections=2, timeout_seconds=seconds, reply_bytes=MOST_BYTES)
-        self._wire, self._where, self._scrub, self._model = LeanWire(own, scrub), endpoint.where, scrub, model
+        self._wire = make_wire(own, transport, scrub)
+        self._where, self._scrub, self._model = endpoint.where, scrub, model
 
     async def ask(self, method: str, path: str, kind: type[T], body: object = None) -> T:
         """Send a JSON body, if any, and read the answer as `kind`.

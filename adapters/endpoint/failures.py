@@ -23,6 +23,8 @@ _CUT = frozenset(
         "BrokenPipeError",
     }
 )
+_CLIENT = re.compile(r"ALERT_(CERTIFICATE_REQUIRED|UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_|ACCESS_DENIED)")
+"""Alerts with which a server refuses the certificate of a client, or the lack of one."""
 
 
 def late(where: str, seconds: float, proxy: Proxy | None = None) -> TransientError:
@@ -48,8 +50,11 @@ def explain_cut(error: BaseException, where: str, scrub: Scrubber, proxy: Proxy 
             f"the host name in {where} cannot be resolved. Check base_url and the network.", code="endpoint.unreachable"
         )
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
-        mend = "Check base_url, the clock and the certificate authorities that are trusted (SSL_CERT_FILE)."
+        mend = "Check base_url, the clock and the certificate authorities that are trusted (ca_bundle, SSL_CERT_FILE)."
         return PermanentError(f"the certificate of {where} is not trusted: {said}. {mend}", code="endpoint.certificate")
+    if any(isinstance(link, ssl.SSLError) and _CLIENT.search(str(link)) for link in chain):
+        mend = "Name a certificate that the server trusts with client_cert, and its key with client_key."
+        return PermanentError(f"{where} does not accept this client: {said}. {mend}", code="endpoint.certificate")
     if any(isinstance(link, ssl.SSLError) for link in chain) or "ClientConnectorSSLError" in names:
         return TransientError(f"no secure connection to {where}: {said}", code="endpoint.certificate")
     if any(isinstance(link, ConnectionRefusedError) for link in chain):

@@ -69,21 +69,31 @@ FILTERS = (
     Filter("xAI", "https://docs.x.ai/docs/key-information/debugging", words="content violates usage guidelines"),
     Filter(
         "DashScope",
-        "https://help.aliyun.com/zh/model-studio/error-code",
+        # The first of the interface that is OpenAI's, the second of DashScope's own.
+        "https://github.com/Samueli924/chaoxing/issues/539, https://developer.aliyun.com/ask/578425",
         codes=_of("data_inspection_failed DataInspectionFailed"),
     ),
     Filter(
         "Zhipu",
-        "https://docs.bigmodel.cn/cn/api/api-code",
+        # Code 1301, with this text; the code alone is that of other errors elsewhere.
+        "https://docs.bigmodel.cn/cn/api/api-code, https://github.com/langchain4j/langchain4j/issues/1079",
         words="potentially unsafe or sensitive content|不安全或敏感内容",
         finishes=_of("sensitive"),
     ),
     Filter(
+        "DeepSeek",
+        "https://github.com/deepseek-ai/awesome-deepseek-integration/issues/13",
+        words="content exists risk",
+    ),
+    Filter(
         "Together",
+        # The page describes the check of images; no whole reply is documented or on record.
         "https://docs.together.ai/docs/quickstart-flux#safety-checker",
         words=r"\bnsfw\b",
     ),
-    Filter("any-llm", "https://mozilla-ai.github.io/any-llm/api/exceptions/", codes=_of("ContentFilterError")),
+    Filter(
+        "any-llm", "https://pypi.org/project/any-llm-sdk/1.40.2 (any_llm.exceptions)", codes=_of("ContentFilterError")
+    ),
     Filter(
         "OpenRouter",
         "https://openrouter.ai/docs/api-reference/errors#moderation-errors",

@@ -14,9 +14,11 @@ from ...core.contracts.effects import texts_in
 from ...core.contracts.errors import UnknownNameError
 from ...core.contracts.records import Scalar
 from ..shared.reasoning import thinking_settings
+from .certificates import Certificates
 from .proxies import Proxy
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
+Transport = Literal["lean", "httpx"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -108,6 +110,45 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Return the model only: a mistaken setting may hold a key."""
         return f"{type(self).__name__}(model={self.model!r}, ...)"
+
+
+class WireOptions(EndpointOptions, frozen=True, kw_only=True):
+    """Settings of an endpoint that one of this package's own clients asks; none is part of the identity."""
+
+    option_effects = {
+        "proxy": "address",
+        "ca_bundle": "file",
+        "client_cert": "secret",
+        "client_key": "secret",
+        **harmless("transport"),
+    }
+
+    transport: Transport = "lean"
+    """Client that sends the calls: `lean` (aiohttp), or `httpx`: slower, with HTTP/2 where h2 is installed."""
+    proxy: str | None = None
+    """Proxy for this model, such as `http://HOST:PORT`; "": none. None takes the environment's (passwords go there)."""
+    ca_bundle: str | None = None
+    """PEM file of the certificate authorities to trust. None trusts the system's, or those of SSL_CERT_FILE."""
+    client_cert: str | None = None
+    """PEM file of the certificate that this side shows to the server, with its key unless `client_key` is set."""
+    client_key: str | None = None
+    """PEM file of the key of `client_cert`, not encrypted."""
+
+    def list_effects(self) -> Iterable[OptionEffect]:
+        """Return what these values do; see `EndpointOptions.list_effects`."""
+        yield from super().list_effects()
+        if self.proxy:
+            yield OptionEffect("address", "proxy", self.proxy)
+        if self.ca_bundle is not None:
+            yield OptionEffect("file", "ca_bundle", self.ca_bundle)
+        for name in ("client_cert", "client_key"):
+            if (file := getattr(self, name)) is not None:
+                yield OptionEffect("secret", name, file)
+
+    @property
+    def certificates(self) -> Certificates:
+        """Return the files of certificates."""
+        return Certificates(ca_bundle=self.ca_bundle, client_cert=self.client_cert, client_key=self.client_key)
 
 
 def endpoint_settings(options: EndpointOptions, address: str) -> dict[str, Scalar]:

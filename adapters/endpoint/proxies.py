@@ -37,12 +37,18 @@ class Proxy(msgspec.Struct, frozen=True):
         return f"Proxy({self.where!r})"
 
 
-def find_proxy(address: str) -> Proxy | None:
+def find_proxy(address: str, setting: str | None = None) -> Proxy | None:
     """Return the proxy for an address; None: it is reached directly.
 
+    Args:
+        address: what is asked.
+        setting: the proxy of the settings, whatever the environment says; empty: none; None: the environment decides.
+
     Raises:
-        UsageError: it is a proxy of a kind that is not supported, such as SOCKS.
+        UsageError: it is a proxy of a kind that is not supported, such as SOCKS, or a setting with a password.
     """
+    if setting is not None:
+        return _set_proxy(setting.strip(), urlsplit(address).netloc)
     parts, named = urlsplit(address), getproxies_environment()
     given = named or getproxies()
     url = given.get(parts.scheme) or given.get("all")
@@ -52,13 +58,29 @@ def find_proxy(address: str) -> Proxy | None:
     own = is_exempt(host, parts.port or _PORTS.get(parts.scheme, 0), named.get("no", ""))
     if own if named else proxy_bypass(parts.netloc):
         return None
+    mend = "Name such a one in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or exempt the host with NO_PROXY."
+    return _checked(url, parts.netloc, mend)
+
+
+def _set_proxy(setting: str, host: str) -> Proxy | None:
+    if not setting:
+        return None
+    if "@" in setting:
+        raise UsageError(
+            "the setting proxy must not contain a user or a password. Name the proxy with them in HTTPS_PROXY, "
+            "HTTP_PROXY or ALL_PROXY, and leave the setting out.",
+            code="options.secret",
+        )
+    return _checked(setting, host, "Set proxy to such a one.")
+
+
+def _checked(url: str, host: str, mend: str) -> Proxy:
     proxy = Proxy(url if "://" in url else f"http://{url}")
     kind = urlsplit(proxy.url).scheme.lower()
     if kind not in _PORTS or not _is_place(proxy.url):
         raise UsageError(
-            f"the proxy {kind}://{proxy.where} for {parts.netloc} cannot be used: proxies are reached over http or "
-            "https, at HOST:PORT. Name such a one in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or exempt the host with "
-            "NO_PROXY.",
+            f"the proxy {kind}://{proxy.where} for {host} cannot be used: proxies are reached over http or "
+            f"https, at HOST:PORT. {mend}",
             code="proxy.kind",
             proxy=proxy.where,
         )

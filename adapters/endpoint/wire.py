@@ -1,14 +1,12 @@
 """`Wire`: a JSON body goes to a path of an endpoint, and status, headers and bytes come back.
 
 A wire retries nothing, follows no redirect, keeps no cookie, reads no reply of more than a set size, and ends in a
-`Reply` or in a `ModelError`. What the bytes mean is for the adapter of a dialect to say. `LeanWire` is the one that all
-dialects use: aiohttp with the headers of the endpoint and nothing else.
+`Reply` or in a `ModelError`. What the bytes mean is for the adapter of a dialect to say. `LeanWire` is the default:
+aiohttp with the headers of the endpoint and nothing else; `clients.HttpxWire` does the same with httpx.
 """
 
 from __future__ import annotations
 
-import platform
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -18,12 +16,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...core.contracts.errors import MissingExtraError, ModelError, PermanentError
+from .certificates import Certificates
 from .failures import explain_cut, late, refused_credentials
 from .proxies import Proxy, find_proxy
 from .scrub import Scrubber
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from .options import WireOptions
 
 _IMAGES = 8
 """How many times as large as others a reply with an image may be."""
@@ -53,6 +54,27 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: float
     reply_bytes: int
     """Maximum size of a reply without images, decompressed."""
+    proxy_setting: str | None = None
+    """The proxy of the settings; None: that of the environment, empty: none."""
+    certificates: Certificates = Certificates()
+
+    @classmethod
+    def of(cls, options: WireOptions, address: str, headers: Mapping[str, str]) -> Endpoint:
+        """Return the endpoint of a model's settings.
+
+        Raises:
+            UsageError: a file of certificates cannot be used.
+        """
+        options.certificates.check()
+        return cls(
+            address=address,
+            headers=headers,
+            connections=options.concurrency,
+            timeout_seconds=options.timeout_seconds,
+            reply_bytes=options.reply_mib << 20,
+            proxy_setting=options.proxy,
+            certificates=options.certificates,
+        )
 
     def most(self, path: str) -> int:
         """Return the maximum size of a reply to a path."""
@@ -65,8 +87,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proxy(self) -> Proxy | None:
-        """Return the proxy through which it is asked, as the environment names it."""
-        return find_proxy(self.address)
+        """Return the proxy through which it is asked, as the settings or else the environment name it."""
+        return find_proxy(self.address, self.proxy_setting)
 
     def __repr__(self) -> str:
         """Return the address only."""
@@ -74,10 +96,19 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wire(Protocol):
-    """Sends a JSON body and returns the reply."""
+    """Sends a request and returns the reply."""
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
         """Send a body to a path below the address, with further headers where a dialect signs each request.
+
+        Raises:
+            TransientError: no complete reply was received.
+        """
+
+    async def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """Send a request of any method, as `post` does.
 
         Raises:
             TransientError: no complete reply was received.
@@ -154,9 +185,11 @@ class LeanWire:
         import aiohttp
 
         self._foreign: type[Exception] = aiohttp.ClientError
-        secure = self._endpoint.address.startswith("https")
         connector = aiohttp.TCPConnector(
-            limit=self._endpoint.connections, ttl_dns_cache=300, keepalive_timeout=60, ssl=_trust() if secure else True
+            limit=self._endpoint.connections,
+            ttl_dns_cache=300,
+            keepalive_timeout=60,
+            ssl=self._endpoint.certificates.context(),
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -188,13 +221,3 @@ def too_large(endpoint: Endpoint, path: str) -> PermanentError:
         "with the setting reply_mib.",
         code="endpoint.too-large",
     )
-
-
-def _trust() -> ssl.SSLContext:
-    """Trust what the system trusts, or what SSL_CERT_FILE and SSL_CERT_DIR name."""
-    if platform.system() in ("Windows", "Darwin") and find_spec("truststore") is not None:
-        import truststore
-
-        context: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        return context
-    return ssl.create_default_context()

@@ -10,7 +10,7 @@ import msgspec
 from ...core.contracts import harmless
 from ...core.contracts.errors import UsageError
 from ...core.contracts.thinking import Level
-from ..endpoint.options import EndpointOptions
+from ..endpoint.options import WireOptions
 from ..shared.thinking import by_budget, by_known_effort
 
 Threshold = Literal["OFF", "BLOCK_NONE", "BLOCK_ONLY_HIGH", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_LOW_AND_ABOVE"]
@@ -19,7 +19,7 @@ BUDGETS: dict[str, int] = {"off": 0, "minimal": 1_024, "low": 1_024, "medium": 8
 """Tokens of thought by level; -1: as many as the model wants."""
 
 
-class GeminiOptions(EndpointOptions, frozen=True, kw_only=True):
+class GeminiOptions(WireOptions, frozen=True, kw_only=True):
     """Settings of `gemini`."""
 
     option_effects = harmless("api_version thinking_tokens thoughts samples_per_call safety")

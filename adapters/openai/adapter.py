@@ -40,20 +40,21 @@ from ...core.contracts.records import (
 from ..endpoint.answers import filtered_answer
 from ..endpoint.batches import Courier
 from ..endpoint.call import Caller
+from ..endpoint.clients import make_wire, require_client
 from ..endpoint.errors import FilteredError
 from ..endpoint.images import Look, Pictures, any_picture, keep_image
 from ..endpoint.keys import ensure_no_key, find_address, find_key, is_home
 from ..endpoint.options import endpoint_of
 from ..endpoint.samples import ask_groups, dealt, settled
 from ..endpoint.scrub import Scrubber
-from ..endpoint.wire import Endpoint, Reply, require_packages
+from ..endpoint.wire import Endpoint, Reply
+from .account import Account
 from .batches import OpenAIBatches
 from .chat import KNOWN, ChatBodies
 from .classify import Classifier
 from .likelihood import Scorer
 from .options import HOME, OPENAI_URL, OpenAIOptions, check_options, make_identity
 from .replies import ChatReply, EmbeddingReply, ImageReply, usage_of
-from .sdk import Account, make_wire
 
 _ALWAYS_BASE64 = ("gpt-image", "chatgpt-image")
 """Models that always send images as base64 and refuse the parameter for it."""
@@ -68,10 +69,10 @@ class OpenAIApi(ModelAdapter):
         """Find address and key; nothing is sent.
 
         Raises:
-            MissingExtraError: the openai package or aiohttp is not installed.
+            MissingExtraError: the client of the settings is not installed.
             UsageError: a setting is invalid, or there is no key at the configured place.
         """
-        require_packages("openai", "openai", ("openai", "aiohttp"))
+        require_client("openai", "openai", options.transport)
         check_options(options)
         address = find_address(options, HOME)
         key = find_key(options, address, HOME)
@@ -79,15 +80,9 @@ class OpenAIApi(ModelAdapter):
         ensure_no_key(self.identity, key)
         self.limits = Limits(concurrency=options.concurrency, batch_items=options.samples_per_call)
         account = Account.at(is_home(address, HOME), key, options)
-        endpoint = Endpoint(
-            address=address,
-            headers=account.headers(),
-            connections=options.concurrency,
-            timeout_seconds=options.timeout_seconds,
-            reply_bytes=options.reply_mib << 20,
-        )
+        endpoint = Endpoint.of(options, address, account.headers())
         scrub = Scrubber(key)
-        wire = make_wire(endpoint, options.transport, scrub, account)
+        wire = make_wire(endpoint, options.transport, scrub)
         self._options = options
         # Limits are counted per model, so that two models behind one address have a pace each.
         self.endpoint = endpoint_of(options, f"{endpoint.where} {options.model}", endpoint.proxy)
@@ -102,7 +97,7 @@ class OpenAIApi(ModelAdapter):
         self._classifier = Classifier(self._caller, options, self._bodies, self._scorer)
         self._courier: Courier | None = None
         if options.batches or (options.batches is None and address == OPENAI_URL):
-            self._courier = Courier(endpoint, scrub, options.model)
+            self._courier = Courier(endpoint, scrub, options.model, options.transport)
             self.batch_api = OpenAIBatches(self._courier, self._body, self._read_result)
         self._pictures = Pictures("openai")
         self._worker = Worker("openai-images")

@@ -13,7 +13,7 @@ from ...core.contracts.adapter import Identity
 from ...core.contracts.errors import UsageError
 from ...core.contracts.thinking import Level
 from ..endpoint.keys import Home, check_extra
-from ..endpoint.options import EndpointOptions, endpoint_settings
+from ..endpoint.options import WireOptions, endpoint_settings
 from ..shared.thinking import by_body, by_effort
 from .labels import RULE_VERSION as LABEL_RULE
 from .labels import bare_label
@@ -31,11 +31,11 @@ _PROMPT = "Classify the text.\nText: {text}\nLabel:"
 _PROMPT_FOR_WORDS = "Which of these labels fits the text best: {labels}?\nText: {text}\nAnswer with the label alone."
 
 
-class OpenAIOptions(EndpointOptions, frozen=True, kw_only=True):
+class OpenAIOptions(WireOptions, frozen=True, kw_only=True):
     """Settings of `openai`."""
 
     option_effects = harmless(
-        "operations organization project header api_version takes samples_per_call transport max_tokens_field "
+        "operations organization project header api_version takes samples_per_call max_tokens_field "
         "image_detail likelihood alternatives classify labels classify_prompt classify_question send_draw_seed"
     )
 
@@ -58,9 +58,7 @@ class OpenAIOptions(EndpointOptions, frozen=True, kw_only=True):
     Requests that need others are refused."""
     samples_per_call: Annotated[int, msgspec.Meta(ge=1, le=128)] = 1
     """Samples of one question to ask for in one call (`n`), where the endpoint offers it; part of the identity."""
-    omissible: ClassVar[frozenset[str]] = EndpointOptions.omissible | {"max_completion_tokens"}
-    transport: Literal["lean", "sdk"] = "lean"
-    """`sdk` sends every call through the package's own stack: slower, for networks where the lean path fails."""
+    omissible: ClassVar[frozenset[str]] = WireOptions.omissible | {"max_completion_tokens"}
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     """The endpoint's name for that limit. None takes the newer name at OpenAI's address, the older one elsewhere."""
     image_detail: Literal["auto", "low", "high"] | None = None
@@ -93,11 +91,6 @@ def check_options(options: OpenAIOptions) -> None:
         UsageError: which, and how to mend it.
     """
     check_extra(options.extra_body, HOME.fixed)
-    if options.transport == "sdk" and options.header != "authorization":
-        raise UsageError(
-            "transport = 'sdk' sends the key as the package does; take transport = 'lean' for another header.",
-            code="options.conflict",
-        )
     if not re.fullmatch(r"[\w.-]*", options.api_version or ""):
         raise UsageError(f"api_version {options.api_version!r} is no version.", code="options.value")
     if options.classify is not None:

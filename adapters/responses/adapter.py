@@ -15,9 +15,9 @@ from ..endpoint.batches import Courier
 from ..endpoint.call import Body
 from ..endpoint.images import Look
 from ..endpoint.keys import Home, is_home
+from ..openai.account import Account
 from ..openai.batches import OpenAIBatches
 from ..openai.options import OPENAI_URL
-from ..openai.sdk import Account
 from .bodies import write_body
 from .options import ResponsesOptions
 from .replies import KNOWN, ResponsesReply, read_answer

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from ...core.contracts import harmless
 from ...core.contracts.thinking import Level
-from ..endpoint.options import EndpointOptions
+from ..endpoint.options import WireOptions
 from ..shared.thinking import by_effort
 
 
-class ResponsesOptions(EndpointOptions, frozen=True, kw_only=True):
+class ResponsesOptions(WireOptions, frozen=True, kw_only=True):
     """Settings of `openai-responses`."""
 
     option_effects = harmless("organization project summary image_detail")

@@ -10,7 +10,7 @@ from ..annotation import corrected_run
 from ..annotation.samples import Sample
 from ..catalogue.study import Catalogue
 from ..report.results import Run, scores_in_folder
-from ..scoring.published import score_published
+from ..scoring.published import score_published, store_published
 from ..scoring.score import score as score_run
 from ..store import Store, get_run
 from ..view.room import Room
@@ -86,12 +86,12 @@ def import_scores(study: str, path: str, settings: Settings | None = None, model
     Args:
         study: a study's name, or a study file; its probe must read published scores.
         path: the file or folder of the scores.
-        settings: paths of the registry and the report.
+        settings: paths of the registry, the store and the report.
         model: name of the model that the scores are of.
         options: options of the probe.
 
     Returns:
-        The run, which is in no store.
+        The run; each row is stored as an observation.
 
     Raises:
         UsageError: the study's probe reads no published scores, or cannot read these.
@@ -106,8 +106,9 @@ def import_scores(study: str, path: str, settings: Settings | None = None, model
     """
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
-    scores = score_published(catalogue, resolve(catalogue, study, None, options), path, model)
-    return reported(scores, None, settings)
+    published = score_published(catalogue, resolve(catalogue, study, None, options), path, model)
+    with Store(settings.store) as store:
+        return reported(score_run(catalogue, store, store_published(store, published)), store, settings)
 
 
 def corrected(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..contracts.errors import UsageError
+from ..engine.manifest import PUBLISHED_STATE
 from ..store import Store, get_run
 from ..store.bundle import export_run
 from ..store.checks import secrets_in
@@ -41,7 +42,7 @@ def export(name: str, out: str | None, force: bool, processes: int, store: str) 
         echo(f"Note: {done.absent:,} images of requests are not in the store, so they are not in the bundle.")
     for note in held:
         echo(f"Note: {note}")
-    if run.state != "finished":
+    if run.state not in ("finished", PUBLISHED_STATE):
         echo(f"Note: the run is not finished (state: {run.state}).")
     echo(f"Bundle: {done.path}", f"sha256: {done.sha256}", f"Head:   {done.head}")
 

@@ -11,7 +11,6 @@ from ..catalogue.study import Catalogue
 from ..compare import (
     CompareOptions,
     compare_scores,
-    is_published,
     rank_runs,
     ranks_possible,
     score_all,
@@ -75,13 +74,8 @@ def compare(
         margin=margin,
         published=published,
     )
-    folder = Path(where["runs"])
-    # Published scores are in no store, so that there need be none.
-    if all(is_published(folder / name) for name in names):
-        runs = score_all(catalogue, None, names, options.assignments, folder)
-    else:
-        with Store(where["store"], writable=False, unproved=where["unproved"]) as store:
-            runs = score_all(catalogue, store, names, options.assignments, folder)
+    with Store(where["store"], writable=False, unproved=where["unproved"]) as store:
+        runs = score_all(catalogue, store, names, options.assignments)
     ranked = where["ranks"] or ranks_possible(runs)
     done = (rank_runs if ranked else compare_scores)(catalogue, runs, options)
     return show_comparison(done, write_comparison(done, Path(where["runs"]), where["figures"]))

@@ -14,7 +14,7 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import UsageError
 from ..contracts.words import counted
 from ..engine.manifest import manifest_of
-from ..scoring.published import score_published
+from ..scoring.published import score_published, store_published
 from ..scoring.readings import READING, compare_readings, ensure_reading, versions_words
 from ..scoring.score import score as score_run
 from ..store import Store
@@ -76,8 +76,9 @@ def score(name: str, scores: str | None, assignments: tuple[str, ...], registry:
         return score_bundle(catalogue, (bundle, name), where, read_assignments(assignments, None), given)
     if scores is not None:
         study = catalogue.study(name, {}, read_assignments(assignments, None))
-        published = score_published(catalogue, study, scores, model)
-        return deliver(corrected_run(catalogue, published, **given), None, where)
+        with Store(where["store"]) as store:
+            run = store_published(store, score_published(catalogue, study, scores, model))
+            return deliver(corrected_run(catalogue, score_run(catalogue, store, run), **given), store, where)
     with (
         scored_again(name, where | {"registry": registry}),
         Store(where["store"], writable=False, unproved=where["unproved"]) as store,

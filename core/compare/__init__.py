@@ -6,7 +6,7 @@ The door: `compare` runs of one study, `rank_runs` of several, and write either 
 from __future__ import annotations
 
 from .check import Different, differences_between
-from .compare import compare, compare_scores, is_published, score_all
+from .compare import compare, compare_scores, score_all
 from .differences import Difference
 from .ranks import rank_runs, ranks_possible
 from .records import CompareOptions, Comparison
@@ -19,7 +19,6 @@ __all__ = [
     "Different",
     "compare",
     "compare_scores",
-    "is_published",
     "differences_between",
     "differences_frame",
     "rank_runs",

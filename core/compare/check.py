@@ -74,7 +74,7 @@ def by_study(runs: Mapping[str, Scores]) -> dict[str, dict[str, Scores]]:
 
 def differences_between(catalogue: Catalogue, first: Scores, second: Scores) -> list[Different]:
     """Return the options, defaults included, and the data in which two runs of one study differ."""
-    one, two = (catalogue.instrument(scores.made) for scores in (first, second))
+    one, two = (catalogue.instrument(scores.made, scores.manifest.design) for scores in (first, second))
     found = list(_options("", one.options, two.options))
     parts = [scores.made.limit for scores in (first, second)]
     if parts[0] != parts[1] and any(part is not None and part.unit for part in parts):

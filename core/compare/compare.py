@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import isclose
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,8 +18,6 @@ from ..contracts.estimates import Caveat, with_neutral
 from ..contracts.options import build_options
 from ..contracts.sizes import limit_for, limited
 from ..contracts.words import MARGIN
-from ..engine.manifest import MANIFEST, read_manifest
-from ..report.results import scores_in_folder
 from ..scoring.reasoning import Reasoned, reasoned
 from ..scoring.score import Scores, score
 from ..scoring.warnings import warnings_of
@@ -54,50 +51,28 @@ def compare(catalogue: Catalogue, store: Store, names: Sequence[str], options: C
 
 
 def score_all(
-    catalogue: Catalogue,
-    store: Store | None,
-    names: Sequence[str],
-    assignments: Mapping[str, Any] | None = None,
-    folder: Path | None = None,
+    catalogue: Catalogue, store: Store, names: Sequence[str], assignments: Mapping[str, Any] | None = None
 ) -> dict[str, Scores]:
     """Score runs, and label each by its model where that tells them apart, else by its name.
 
     Args:
         catalogue: where their studies are.
-        store: where their answers are; None: every run is of published scores.
+        store: where their answers are.
         names: their names.
         assignments: options of their metrics.
-        folder: where reports are; a run of published scores is in no store, and is read from its report.
 
     Raises:
         UsageError: a run is named twice, or cannot be scored.
     """
-    published = {name for name in names if folder is not None and is_published(folder / name)}
-    runs = [name if name in published else get_run(_present(store), name).name for name in names]
+    runs = [get_run(store, name).name for name in names]
     if twice := [name for name in runs if runs.count(name) > 1]:
         raise UsageError(f"run {twice[0]} is named twice. Name each run once.", code="compare.twice")
     paired = f"{paired_metric(catalogue)}."
     own = {name: value for name, value in (assignments or {}).items() if not name.startswith(paired)}
-    scored = [
-        scores_in_folder(catalogue, (folder or Path()) / name, own)
-        if name in published
-        else _with_reasoning(_present(store), score(catalogue, _present(store), name, own))
-        for name in runs
-    ]
+    scored = [_with_reasoning(store, score(catalogue, store, name, own)) for name in runs]
     models = [scores.manifest.study.roles.get(SUBJECT, "") for scores in scored]
     labels = models if all(models) and len(set(models)) == len(models) else runs
     return dict(zip(labels, scored, strict=True))
-
-
-def is_published(folder: Path) -> bool:
-    """Return whether a folder has the report of published scores, for which no model was asked."""
-    return (folder / MANIFEST).is_file() and not read_manifest(folder).identities
-
-
-def _present(store: Store | None) -> Store:
-    if store is None:
-        raise UsageError("there is no store with such runs. Name it with --store.", code="store.missing")
-    return store
 
 
 def paired_metric(catalogue: Catalogue) -> str:
@@ -106,6 +81,8 @@ def paired_metric(catalogue: Catalogue) -> str:
 
 
 def _with_reasoning(store: Store, scores: Scores) -> Scores:
+    if scores.manifest.is_published:
+        return scores  # the rows of a table hold no answers in words
     model = scores.manifest.study.roles.get(SUBJECT, "")
     return msgspec.structs.replace(scores, reasoned=reasoned(store, scores.run.id, scores.stages, model))
 
@@ -196,7 +173,7 @@ def listings_of(catalogue: Catalogue, runs: Mapping[str, Scores]) -> tuple[Listi
             seen = {
                 label: (
                     scores.seen_by(metric),
-                    catalogue.instrument(scores.made).metrics[name][1],
+                    catalogue.instrument(scores.made, scores.manifest.design).metrics[name][1],
                 )
                 for label, scores in runs.items()
             }

@@ -35,7 +35,7 @@ def units_of(catalogue: Catalogue, scores: Scores, name: str) -> Units | None:
     Raises:
         PluginError: a column is absent, or a mean of units is not the estimate.
     """
-    metric, options = catalogue.instrument(scores.made).metrics[name]
+    metric, options = catalogue.instrument(scores.made, scores.manifest.design).metrics[name]
     owner = catalogue.plugins.offers["metric"][name].plugin
     with blamed(owner, f"units of metric {name!r}"):
         frame = metric.units(scores.seen_by(metric), options)

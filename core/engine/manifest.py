@@ -51,6 +51,10 @@ MANIFEST = "manifest.json"
 """Its file name in the folder of a run."""
 IMPORTED = "imported"
 """The mode of a run of imported answers."""
+PUBLISHED = "published"
+"""The mode of a run of published scores, and the adapter of their model."""
+PUBLISHED_STATE = "imported"
+"""The state of such a run: nobody was asked here, and there is nothing to resume."""
 ADDED = ("asked", "retried", "estimated", "cached_tokens", "canary")
 """Counts that are summed over all resumptions of a run; the others are the present state of the trials."""
 KNOWN = ("input_tokens", "output_tokens", "cost")
@@ -96,6 +100,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """sha256 of each file that the options name."""
     notes: tuple[str, ...] = ()
     """Notes from reading the data."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Of published scores, name and type (polars) of each column of their observations, in order."""
     unrecorded: tuple[str, ...] = ()
     """Of imported answers, what their file does not state of how they were asked: factors, and `request`."""
     options: EveryOption
@@ -137,6 +143,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     platform: str = ""
     packages: dict[str, str] = {}
     """Versions of the packages that every run needs, and of those of the adapters that answered."""
+
+    @property
+    def is_published(self) -> bool:
+        """Return whether it is a run of published scores: no model answered."""
+        return self.mode == PUBLISHED
 
 
 def manifest_of(run: RunRow) -> Manifest:
@@ -191,6 +202,14 @@ def as_made(catalogue: Catalogue, manifest: Manifest) -> Study:
     measured = manifest.options.metrics
     metrics = {name: settled("metric", name, measured.get(name, {}), chosen) for name, chosen in study.metrics.items()}
     return msgspec.structs.replace(study, options=options, metrics=metrics)
+
+
+def present_data(manifest: Manifest, files: Iterable[str]) -> dict[str, str]:
+    """Return the digests of a run's data at present: a file may have been given, or may have changed, after the run.
+
+    The observations of published scores are in the store, whatever became of their file.
+    """
+    return manifest.data if manifest.is_published else manifest.data | digest_files(files)
 
 
 def handed_on(manifest: Manifest) -> Manifest:

@@ -26,7 +26,16 @@ from ..contracts.records import AnyResponse, Scalar
 from ..engine.foreign import ensure_own
 from ..engine.ledger import Ledger
 from ..engine.limiter import Limiters
-from ..engine.manifest import Manifest, StageRecord, as_made, describe_machine, manifest_of, new_name
+from ..engine.manifest import (
+    IMPORTED,
+    PUBLISHED,
+    Manifest,
+    StageRecord,
+    as_made,
+    describe_machine,
+    manifest_of,
+    new_name,
+)
 from ..engine.reading import as_read, read_answer
 from ..engine.roles import ensure_same_models
 from ..engine.scheduler import Scheduler
@@ -106,7 +115,7 @@ class _Recheck:
     def __init__(self, catalogue: Catalogue, store: Store, run: RunRow, options: RecheckOptions) -> None:
         self._store, self._run, self._options = store, run, options
         self._manifest = manifest_of(run)
-        if self._manifest.mode in ("imported", SETTING):
+        if self._manifest.mode in (IMPORTED, PUBLISHED, SETTING):
             raise UsageError(
                 f"run {run.name} has no model here ({self._manifest.mode}), so it cannot be rechecked.",
                 code="run.no-model",

@@ -28,9 +28,9 @@ from ..engine.manifest import (
     IMPORTED,
     Manifest,
     as_made,
-    digest_files,
     handed_on,
     manifest_of,
+    present_data,
 )
 from ..engine.observations import spill_stage, stack, unstack, with_parts
 from ..engine.reading import READERS
@@ -45,6 +45,7 @@ from .fitness import Looked, fitness_of, look_into
 from .fixed import with_fixed
 from .language import answers_in_english
 from .reasoning import Reasoned
+from .stored_scores import read_published
 from .unproved import unproved, unproved_words
 from .whole_study import WholeStudy, whole_study
 from .worded import described, worded
@@ -223,10 +224,10 @@ def score(
     *,
     unrecorded: bool = False,
 ) -> Scores:
-    """Score a run from the store alone; `METRIC.option` in `assignments` overrides how it is measured.
+    """Score a run from the store alone.
 
-    An option of the probe that only changes how answers are read (`Options.rereads`) may be among them.
-
+    `METRIC.option` in `assignments` overrides how it is measured; so may an option of the probe that only changes how
+    answers are read (`Options.rereads`).
     `unrecorded`: accept a run without recorded trials, which has no estimates. Of a store that is opened as
     `unproved`, a run that is not as it was stored is scored, too: every estimate says so, and there is no head.
 
@@ -258,6 +259,9 @@ def opened(
     manifest = _remeasured(manifest, assignments or {}, rereads)
     instrument = catalogue.instrument(manifest.study, manifest.design)
     stages = tuple(instrument.stages())
+    if manifest.is_published:
+        frames, manifest, problems = read_published(store, run, manifest, stages[-1])
+        return Scores(run, manifest, stages[-1:], frames, {}, (), {}, (), **problems), instrument
     tallies = {stage.name: Tally() for stage in stages}
     reasoning = instrument.needs_reasoning
     proof = RunProof(store, run)
@@ -364,8 +368,7 @@ def measure_scores(catalogue: Catalogue, scores: Scores, instrument: Instrument)
             found = with_fixed((e for e in found if not _by_unrecorded(e, scores.manifest)), instrument.design, columns)
             found = [e.replace(caveats=(*e.caveats, *limits)) for e in found] if limits else found
             estimates[name] = list(map(unproved, found)) if scores.unproved else found
-    # The present digests: a file may have been given, or may have changed, after the run.
-    data, study = scores.manifest.data | digest_files(instrument.files()), scores.manifest.study
+    data, study = present_data(scores.manifest, instrument.files()), scores.manifest.study
     manifest = msgspec.structs.replace(scores.manifest, data=data, measured=origins(catalogue, study, models=False))
     record = msgspec.to_builtins([manifest, asked])
     places = Places.of(record)

@@ -18,6 +18,7 @@ from .faults import LeftOut, RowError, left_out, refusal
 from .names import Path, no_column, renamed, resolve_columns
 from .options import PLAIN, TableOptions
 from .rows import Row
+from .spelling import misspelt_levels
 from .understanding import Form, understand
 
 T = TypeVar("T")
@@ -196,6 +197,7 @@ def parse_rows(
         raise refusal(path, total, faults, skippable=options is not None and bool(values))
     if not values:
         raise _no_rows(path)
+    remarks += tuple(misspelt_levels(path, [row.cells for row in rows]))
     return Parsed(path, values, left_out(path, total, faults), remarks)
 
 

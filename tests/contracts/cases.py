@@ -173,6 +173,11 @@ RELAYED = Dialect(answer=_relayed, error=OPENAI.error)
 """Chat completions that the package of the provider accepts."""
 
 
+WIRE: tuple[Settings, ...] = ({"transport": "httpx"}, {"proxy": "http://127.0.0.1:9"})
+FILES = frozenset({"ca_bundle", "client_cert", "client_key"})
+"""Settings of the clients; each of `FILES` names a file of certificates."""
+
+
 def _endpoint(
     target: str,
     speaks: Dialect,
@@ -181,11 +186,13 @@ def _endpoint(
     others: tuple[Settings, ...],
     same: tuple[Settings, ...] = (),
     unjudged: frozenset[str] = frozenset(),
-    needs: tuple[str, ...] = ("aiohttp",),
+    needs: tuple[str, ...] = ("aiohttp", "httpx"),
     settings: Settings | None = None,
     ignores: frozenset[str] = frozenset(),
 ) -> Case:
     """Return the case of a dialect that answers in words."""
+    wire = WIRE if "any_llm" not in needs else ()
+    unjudged = unjudged | (FILES if wire else frozenset())
     return Case(
         target=target,
         speaks=speaks,
@@ -202,7 +209,7 @@ def _endpoint(
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"concurrency": 2}),
-            *({"timeout_seconds": 9.0}, {"reply_mib": 1}, {"keep_replies": "all"}, *same),
+            *({"timeout_seconds": 9.0}, {"reply_mib": 1}, {"keep_replies": "all"}, *same, *wire),
             *({"named_as": ["m"]}, {"context": 9000}, {"batches": True}, {"omit": ["seed"]}),
         ),
         unjudged=unjudged,
@@ -387,14 +394,14 @@ CASES = {
         ),
         same=(
             *({"api_key_env": "OTHER_KEY"}, {"api_key_file": "{folder}/key"}, {"organization": "o"}, {"project": "p"}),
-            *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"transport": "sdk"}, {"reply_mib": 1}),
+            *({"concurrency": 2}, {"timeout_seconds": 9.0}, {"reply_mib": 1}, *WIRE),
             *({"keep_replies": "all"}, {"named_as": ["m"]}, {"context": 9000}, {"omit": ["seed"]}),
             *({"takes": ["top_k"]}, {"header": "api-key"}, {"batches": True}),
             {"operations": ["generate", "likelihood", "classify", "embed", "draw"]},
         ),
-        unjudged=frozenset({"alternatives"}),
+        unjudged=FILES | {"alternatives"},
         endpoint="base_url",
-        needs=("openai", "aiohttp"),
+        needs=("aiohttp", "httpx"),
         environment={"OPENAI_API_KEY": "sk-test-0123456789abcdef", "OTHER_KEY": "sk-test-fedcba9876543210"},
     ),
     "openai-responses": _endpoint(
@@ -436,7 +443,7 @@ CASES = {
         ignores=frozenset({"seed"}),
         others=({"guardrail": "g"}, {"guardrail": "g", "guardrail_version": "1"}),
         unjudged=frozenset({"region", "profile"}),
-        needs=("aiohttp", "botocore"),
+        needs=("aiohttp", "httpx", "botocore"),
         settings={"region": "eu-central-1"},
     ),
 }

@@ -40,9 +40,10 @@ async def take(names: list[str], transport: str) -> dict[str, object]:
         await adapter.aclose()
 
 
-@pytest.mark.parametrize("transport", ["lean", "sdk"])
+@pytest.mark.parametrize("transport", ["lean", "httpx"])
 def test_each_behaviour_is_taken_for_what_it_is(chaos_server, monkeypatch, transport):
-    pytest.importorskip("openai", reason="needs the extra openai")
+    for package in ("aiohttp", "httpx"):
+        pytest.importorskip(package, reason="needs the clients of endpoints")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", chaos_server.url)
     names = [name for name in BEHAVIOURS if name != "refused"]  # that one would take the others with it

@@ -44,8 +44,14 @@ def make(adapter: str, server: ChaosServer, **settings: Any) -> ModelAdapter:
     return kind(build_options("model", kind.options, {name: value for name, value in values.items() if value != "-"}))
 
 
+@pytest.fixture(params=["lean", "httpx"])
+def transport(request: pytest.FixtureRequest) -> str:
+    """Return each client."""
+    return str(request.param)
+
+
 @pytest.fixture
-def ask(server: ChaosServer) -> Callable[..., list[Any]]:
+def ask(server: ChaosServer, transport: str) -> Callable[..., list[Any]]:
     """Return `ask(adapter, *requests, **settings)`: the answers and errors of an adapter in front of the server."""
 
     async def once(adapter: ModelAdapter, requests: tuple[Any, ...], services: Services) -> list[Any]:
@@ -57,7 +63,8 @@ def ask(server: ChaosServer) -> Callable[..., list[Any]]:
 
     def run(adapter: str, *requests: Any, blobs: Any = None, hear: Any = None, **settings: Any) -> list[Any]:
         async def whole() -> list[Any]:
-            return await once(make(adapter, server, **settings), requests, Services(blobs=blobs, hear=hear))
+            asked = {"transport": transport, **settings}
+            return await once(make(adapter, server, **asked), requests, Services(blobs=blobs, hear=hear))
 
         return asyncio.run(whole())
 

@@ -48,9 +48,41 @@ DOCUMENTED = {
         400,
         {"code": "DataInspectionFailed", "message": "Input data may contain inappropriate content.", "request_id": "x"},
     ),
+    "DashScope, as OpenAI": (
+        400,
+        {
+            "error": {
+                "code": "data_inspection_failed",
+                "param": None,
+                "message": "Input data may contain inappropriate content.",
+                "type": "data_inspection_failed",
+            },
+            "id": "chatcmpl-1",
+            "request_id": "1",
+        },
+    ),
     "Zhipu": (
         400,
-        {"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}},
+        {
+            "error": {
+                "code": "1301",
+                "message": "系统检测到输入或生成内容可能包含不安全或敏感内容，"
+                "请您避免输入易产生敏感内容的提示语，感谢您的配合。",
+            }
+        },
+    ),
+    "Zhipu, in English": (
+        400,
+        {
+            "error": {
+                "code": "1301",
+                "message": "System detected potentially unsafe or sensitive content in input or generation.",
+            }
+        },
+    ),
+    "DeepSeek": (
+        400,
+        {"error": {"message": "Content Exists Risk", "type": "invalid_request_error", "code": "invalid_request_error"}},
     ),
     "Together": (422, {"error": {"message": "Prompt contains NSFW content.", "type": "invalid_request_error"}}),
     "OpenRouter": (

@@ -16,8 +16,8 @@ from prejudge.testing import ChaosServer
 
 from ..real_servers import serve_python
 
-if any(find_spec(package) is None for package in ("openai", "aiohttp")):
-    # The extra 'openai' is not installed: there is nothing to test here.
+if any(find_spec(package) is None for package in ("aiohttp", "httpx")):
+    # A client of endpoints is not installed: there is nothing to test here.
     collect_ignore_glob = ["test_*.py"]
 
 KEY = "sk-test-Zq9/very+secret=key~0123456789"
@@ -44,7 +44,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return KEY
 
 
-@pytest.fixture(params=["lean", "sdk"])
+@pytest.fixture(params=["lean", "httpx"])
 def transport(request: pytest.FixtureRequest) -> str:
     """Return each way to send a request."""
     return str(request.param)

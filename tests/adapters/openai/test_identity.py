@@ -73,7 +73,7 @@ def test_identity_changes_with_what_changes_answers(settings):
     [
         {"concurrency": 3},
         {"timeout_seconds": 1.0},
-        {"transport": "sdk"},
+        {"transport": "httpx"},
         {"api_key_env": ""},
         {"organization": "org", "project": "p"},
         {"base_url": URL + "/"},

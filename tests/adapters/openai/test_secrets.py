@@ -16,8 +16,8 @@ import pytest
 
 from prejudge.adapters.endpoint.scrub import Scrubber
 from prejudge.adapters.endpoint.wire import Endpoint
+from prejudge.adapters.openai.account import Account
 from prejudge.adapters.openai.adapter import OpenAIApi, OpenAIOptions
-from prejudge.adapters.openai.sdk import Account
 from prejudge.core.catalogue.plugins import Plugged, Plugins, Registered
 from prejudge.core.catalogue.registry import ModelEntry, Registry, StudyEntry
 from prejudge.core.catalogue.study import Catalogue

@@ -18,7 +18,7 @@ from .untrusted import CANARIES, Folder, folders
 SECRET_FILE = "canary-in-a-file-0123456789abcdef"
 ENDPOINTS = ("openai", "openai-responses", "anthropic", "gemini", "any-llm")
 HARMLESS = {f"{adapter} {name}" for adapter in ENDPOINTS for name in ("keyless", "loopback")}
-HARMLESS |= {"bedrock keyless", "openai sdk", "bedrock region"}
+HARMLESS |= {"bedrock keyless", "openai httpx", "bedrock region"}
 """What may be read unasked: it asks this machine without a key, or is refused before it asks."""
 
 

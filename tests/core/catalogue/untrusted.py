@@ -78,7 +78,8 @@ def _variants(adapter: str, url: str, secret_file: str) -> dict[str, dict[str, A
     }
     own: dict[str, dict[str, dict[str, Any]]] = {
         "openai": {
-            "sdk": {"transport": "sdk", "api_key_env": ""},
+            "httpx": {"transport": "httpx", "api_key_env": ""},
+            "proxy": {"proxy": "http://evil.example:3128", "base_url": "http://127.0.0.1:9/v1", "api_key_env": ""},
             "header": {"header": "api-key", "api_key_env": "LAB_KEY"},
             "thinking": {"thinking": "high", "api_key_env": "LAB_KEY"},
         },

@@ -16,7 +16,7 @@ from prejudge.testing import BEHAVIOURS, ChaosServer
 from .chaos_runs import TRIALS, Lab, answer_option, heal, write_registry
 from .processes import Commands
 
-CELLS = {"lean, every third": ("lean", 3), "lean, for ever": ("lean", 1), "sdk, for ever": ("sdk", 1)}
+CELLS = {"lean, every third": ("lean", 3), "lean, for ever": ("lean", 1), "httpx, for ever": ("httpx", 1)}
 """By head of a column: the transport, and every how many calls."""
 
 

@@ -49,7 +49,7 @@ def lab(tmp_path: Path, chaos_server: ChaosServer, commands: Commands) -> Lab:
     return Lab(tmp_path, chaos_server, commands)
 
 
-@pytest.mark.parametrize("transport", ["lean", "sdk"])
+@pytest.mark.parametrize("transport", ["lean", "httpx"])
 def test_every_fault_that_passes_loses_nothing(lab, transport):
     """Each behaviour meets some prompts at their first calls, all in one run."""
     write_registry(lab.folder, lab.server.url, transport=transport)

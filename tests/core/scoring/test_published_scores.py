@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 
 import pytest
 
+from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.scoring.score import score
+from prejudge.core.store import Store, statistics
 from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs
 from prejudge.testing import raises_code
 from tests.command import call
@@ -43,13 +48,76 @@ def test_scores_are_of_a_model_and_nothing_is_said_of_asking(tmp_path):
     assert "drift" not in result.stdout and "Calibration" not in result.stdout
 
 
-def test_scores_of_two_models_are_compared_without_a_store(tmp_path):
+def test_scores_of_two_models_are_compared_from_the_store_alone(tmp_path):
     scored(tmp_path, "alpha", 0)
     scored(tmp_path, "beta", 3)
-    assert not (tmp_path / "prejudge.db").exists()
-    result = call(tmp_path, "compare", *sorted(manifests(tmp_path), key=lambda name: "beta" in name))
+    runs = sorted(manifests(tmp_path), key=lambda name: "beta" in name)
+    # Neither the reports nor the files are needed any more.
+    shutil.rmtree(tmp_path / "runs")
+    for path in tmp_path.glob("*.csv"):
+        path.unlink()
+    result = call(tmp_path, "compare", *runs)
     assert result.returncode == 0, result.stderr
     assert "beta" in result.stdout and "alpha" in result.stdout and "Resume" not in result.stdout
+
+
+def test_stored_scores_are_the_rows_of_the_file(tmp_path):
+    scored(tmp_path, "alpha", 0)
+    (run,) = manifests(tmp_path)
+    with Store(str(tmp_path / "prejudge.db"), writable=False) as store:
+        scores = score(Catalogue.load(None), store, run)
+    rows = [line.split(",") for line in lines(0)]
+    by_side = {(pair, side): value for pair, side, value in scores.last["pair", "side", "log_probability"].iter_rows()}
+    assert by_side == {
+        (str(index), side): float(row[4 + column])
+        for index, row in enumerate(rows)
+        for column, side in enumerate(("more", "less"))
+    }
+    published = CrowsPairs().import_scores(str(tmp_path / "alpha.csv"), CrowsOptions()).observations
+    assert scores.last.equals(published) and scores.last.schema == published.schema
+    assert scores.manifest.head and not scores.manifest.identities
+
+
+def test_the_same_scores_are_stored_once_and_those_of_another_model_beside_them(tmp_path):
+    def exchanges():
+        with Store(str(tmp_path / "prejudge.db"), writable=False) as store:
+            return statistics(store)["Exchange"]
+
+    scored(tmp_path, "alpha", 0)
+    first = exchanges()
+    scored(tmp_path, "alpha", 0)
+    assert exchanges() == first == 64
+    scored(tmp_path, "beta", 0)
+    assert exchanges() == 128
+
+
+def test_a_changed_score_is_found_and_is_not_scored(tmp_path):
+    scored(tmp_path, "alpha", 0)
+    (run,) = manifests(tmp_path)
+    with sqlite3.connect(tmp_path / "prejudge.db") as database:
+        database.execute("UPDATE exchange SET response = replace(response, '-21.5', '-11.5')")
+    database.close()
+    result = call(tmp_path, "score", run)
+    assert result.returncode not in (0, 1) and "damaged" in result.stderr or "not as it was stored" in result.stderr
+    assert call(tmp_path, "cache", "verify").returncode != 0
+
+
+def test_scores_travel_in_a_bundle(tmp_path):
+    scored(tmp_path, "alpha", 0)
+    (run,) = manifests(tmp_path)
+    assert call(tmp_path, "cache", "verify").returncode == 0
+    exported = call(tmp_path, "cache", "export", run, "--out", "alpha.prejudge")
+    assert exported.returncode == 0 and "not finished" not in exported.stdout, exported.stderr
+    result = call(tmp_path, "score", run, "--bundle", "alpha.prejudge")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(("verb", "says"), [("resume", "cannot be resumed"), ("recheck", "cannot be rechecked")])
+def test_nothing_can_be_asked_of_published_scores(tmp_path, verb, says):
+    scored(tmp_path, "alpha", 0)
+    (run,) = manifests(tmp_path)
+    result = call(tmp_path, verb, run)
+    assert result.returncode == 2 and says in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("column", ["more", "less"])

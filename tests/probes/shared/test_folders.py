@@ -30,7 +30,9 @@ CELLS = {
     "pairs-german": ("bistereo-pairs", "favouritism", {}),
     "pairs-hindi": ("bistereo-pairs", "favouritism", {}),
     "subtle-german": ("subtle-sai", "delta_polarity", {}),
+    "subtle-hindi": ("subtle-sai", "delta_polarity", {}),
     "tuples-german": ("bistereo-tuples", "stereotype_log_odds", {}),
+    "tuples-hindi": ("bistereo-tuples", "stereotype_log_odds", {}),
     "nli-german": ("bistereo-nli", "halo_and_horn", {"asking": "generate"}),
 }
 """Examples in which an effect is planted by cells: the study, the measure of its conclusion, options."""
