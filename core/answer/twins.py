@@ -12,6 +12,7 @@ from itertools import combinations
 import msgspec
 import polars as pl
 
+from ..catalogue.refusal_stage import last_measured
 from ..design.record import Declared, Roles
 from ..scoring.score import Scores
 
@@ -32,7 +33,7 @@ class TwinPair(msgspec.Struct, frozen=True):
 
 def twin_pair(scores: Scores) -> TwinPair | None:
     """Return the pair of a run's last stage; None where the design declares no twins, or no pair differs."""
-    design, stage = scores.manifest.design, scores.stages[-1].name
+    design, stage = scores.manifest.design, last_measured(scores.stages).name
     columns = {*scores.frames.schema(stage).names()}
     if design is None or design.answer is None:
         return None

@@ -260,18 +260,14 @@ def swap_test(sums: Array, statistics: Statistics, plan: Resampling) -> Array:
 
 
 def _balanced(counts: Array) -> Flags:
-    """Return for which units an exchange keeps the variance 1 / n + 1 / m of a difference of means, about.
-
-    Args:
-        counts: shape (clusters, units, sides).
-    """
+    """Return for which units of counts (clusters, units, sides) an exchange about keeps the variance 1 / n + 1 / m."""
     present = counts > 0
     loose = present & ~present.all(axis=2, keepdims=True)
     totals, alone, numbers = counts.sum(axis=0), (counts * loose).sum(axis=0), loose.sum(axis=0).astype(np.float64)
     share = np.nan_to_num(ratio(numbers, numbers.sum(axis=-1, keepdims=True)))
     expected = (totals - alone).mean(axis=-1, keepdims=True) + share * alone.sum(axis=-1, keepdims=True)
-    one = np.ones_like(totals)
-    balanced: Flags = ratio(one, expected).sum(-1) >= BALANCE * ratio(one, totals).sum(-1)
+    kept, variance = (ratio(np.ones_like(n), n).sum(axis=-1) for n in (expected, totals))
+    balanced: Flags = kept >= BALANCE * variance
     return balanced
 
 
@@ -397,9 +393,8 @@ def _arrangements(counts: tuple[int, ...]) -> Codes:
     """Return every distinct order of the labels, of which there are so many each."""
     if not any(counts):
         return np.zeros((1, 0), np.int64)
-    found = []
+    orders = []
     for label in np.flatnonzero(counts):
-        rest = tuple(count - (number == label) for number, count in enumerate(counts))
-        tails = _arrangements(rest)
-        found.append(np.hstack([np.full((len(tails), 1), label), tails]))
-    return np.vstack(found)
+        tails = _arrangements(tuple(count - (number == label) for number, count in enumerate(counts)))
+        orders.append(np.hstack([np.full((len(tails), 1), label), tails]))
+    return np.vstack(orders)

@@ -66,7 +66,7 @@ def together(runs: Mapping[str, Scores]) -> Together:
     calibration = runs[BIASED].manifest.calibration
     facts["Certificate"] = f"{calibration.told if calibration is not None else 'uncalibrated'}."
     facts["Next"] = f"prejudge run {STUDY} --model ./my-model --quick"
-    asked = runs[BIASED].height(runs[BIASED].stages[-1].name)
+    asked = runs[BIASED].last.height
     cards = tuple(card_of(label, scores, _right(label, scores)) for label, scores in runs.items())
     return Together(LEAD.format(asked=asked, asks=cards[0].reply.asks), cards, facts)
 
