@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from .grammar import PEOPLE
@@ -77,11 +77,18 @@ class Refusal(NamedTuple):
     """Those that say so."""
 
 
-class Marked(NamedTuple):
-    """A sentence with the speech acts in it."""
+class Marked:
+    """A sentence with the speech acts in it. They are looked for when asked for: of most answers a few decide."""
 
-    sentence: Sentence
-    marks: frozenset[Mark]
+    def __init__(self, sentence: Sentence, rules: Sequence[Rule]) -> None:
+        self.sentence, self._rules = sentence, rules
+
+    @cached_property
+    def marks(self) -> frozenset[Mark]:
+        """Return the speech acts; none of what somebody else said."""
+        words = self.sentence.words
+        rules = () if _TOLD.search(words) else self._rules
+        return frozenset(rule.mark for rule in rules if rule.pattern.search(words))
 
 
 def mark(text: str, looked_at: int = LOOKED_AT, rules: Sequence[Rule] = RULES) -> list[Marked]:
@@ -92,10 +99,7 @@ def mark(text: str, looked_at: int = LOOKED_AT, rules: Sequence[Rule] = RULES) -
         looked_at: Letters of it that are looked at.
         rules: Those to go by.
     """
-    return [
-        Marked(sentence, frozenset() if _TOLD.search(sentence.words) else _marks(sentence.words, rules))
-        for sentence in sentences_of(text[:looked_at])
-    ]
+    return [Marked(sentence, rules) for sentence in sentences_of(text[:looked_at])]
 
 
 def classify_refusal(text: str, rules: Sequence[Rule] = RULES) -> Refusal | None:
@@ -126,10 +130,6 @@ def declines(text: str) -> bool:
 def _declines(beginning: str) -> bool:
     refusal = classify_refusal(beginning)
     return refusal is not None and refusal.act in REFUSES
-
-
-def _marks(words: str, rules: Sequence[Rule]) -> frozenset[Mark]:
-    return frozenset(rule.mark for rule in rules if rule.pattern.search(words))
 
 
 def _act(marked: Sequence[Marked]) -> Act | None:
