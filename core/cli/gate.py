@@ -19,18 +19,22 @@ from ..gate import (
     Policy,
     State,
     Verdict,
+    chosen_words,
     judge_run,
     junit,
     markdown,
     read_policy,
     read_requirements,
     required,
+    suggested,
     summary,
     worst,
 )
 from ..report.export import write_bytes
+from ..scoring.score import score
 from ..scoring.unproved import unproved_words
 from ..store import Store
+from .outlet import echo
 from .shared import (
     read_assignments,
     registry_option,
@@ -58,6 +62,11 @@ CODES = {State.PASS: 0, State.FAIL: 1, State.OPEN: 5}
     help="What must hold besides: fit (half of the questions are answered or refused), verified (every answer is as it "
     "was stored), certified (the study's certificate holds). Commas part several.",
 )
+@click.option(
+    "--suggest",
+    is_flag=True,
+    help="Write to standard output a policy that the run can decide, a rule for each question of its study.",
+)
 @click.option("--junit", "xml", default=None, metavar="FILE", help="Write the checks as JUnit XML.")
 @click.option("--markdown", "brief", default=None, metavar="FILE", help="Write a summary for a pull request.")
 @set_option
@@ -69,6 +78,7 @@ def gate(
     name: str,
     policy: str | None,
     require: str,
+    suggest: bool,
     xml: str | None,
     brief: str | None,
     assignments: tuple[str, ...],
@@ -84,6 +94,8 @@ def gate(
         with contextlib.suppress(OSError):  # said when it is written
             Path(old).unlink(missing_ok=True)  # the result of an earlier gate must not look like this one's
     wanted, given = read_requirements(require), read_assignments(assignments, None)
+    if suggest:
+        return _suggest(name, given, where, policy is not None or bool(wanted))
     if policy is None and not wanted:
         raise UsageError("nothing is to be checked. Give --policy FILE, --require LIST, or both.", code="gate.nothing")
     rules = read_policy(policy) if policy is not None else Policy(name="required", rules=())
@@ -93,11 +105,26 @@ def gate(
     say_own_options(Path(where["runs"]) / scores.run.name, given)
     title = f"{rules.name} on {scores.run.name}"
     title = unproved_words(title) if scores.unproved else title
+    note = chosen_words(rules, scores.run.name)
     if xml is not None:
         write_bytes(junit(verdicts, title), Path(xml))
     if brief is not None:
-        write_bytes(markdown(verdicts, title, answer_of(scores)).encode(), Path(brief))
-    return show_verdicts(verdicts, title)
+        write_bytes(markdown(verdicts, title, answer_of(scores), note).encode(), Path(brief))
+    code = show_verdicts(verdicts, title)
+    if note:
+        terminal().print(note)
+    return code
+
+
+def _suggest(name: str, given: dict[str, Any], where: dict[str, Any], checked: bool) -> int:
+    """Print a policy that a run can decide."""
+    if checked:
+        raise UsageError(
+            "--suggest writes a policy and checks none. Leave out --policy and --require.", code="options.conflict"
+        )
+    with Store(where["store"], writable=False, unproved=where["unproved"]) as opened:
+        echo(*suggested(score(Catalogue.load(where["registry"]), opened, name, given)).rstrip().split("\n"))
+    return 0
 
 
 def show_verdicts(verdicts: Sequence[Verdict], title: str) -> int:

@@ -11,7 +11,8 @@ from .judge import Outcome, Verdict, followed_in, judge, judge_run
 from .policy import FINISHED, Policy, Rule, parse_policy, read_policy
 from .requiring import read_requirements, required
 from .selecting import selects
-from .words import junit, markdown, summary
+from .suggesting import suggested
+from .words import chosen_words, junit, markdown, summary
 
 __all__ = [
     "FINISHED",
@@ -21,6 +22,7 @@ __all__ = [
     "Rule",
     "State",
     "Verdict",
+    "chosen_words",
     "followed_in",
     "judge",
     "judge_run",
@@ -31,6 +33,7 @@ __all__ = [
     "read_requirements",
     "required",
     "selects",
+    "suggested",
     "summary",
     "worst",
 ]

@@ -88,6 +88,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The study it is for; empty: any."""
     finished: bool = True
     """Whether an unfinished run fails."""
+    chosen_from: str = ""
+    """Run that the limits were chosen from; that it passes them shows nothing."""
     until: Until = Until()
     rules: tuple[Rule, ...]
     text: str = ""
@@ -103,6 +105,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str = "prejudge"
     study: str = ""
     finished: bool = True
+    chosen_from: str = ""
     until: dict[str, Any] = {}
     rules: list[dict[str, Any]] = []
 
@@ -137,7 +140,8 @@ def parse_policy(text: str, where: str = "the policy") -> Policy:
             f"{where}: two rules are called {twice[0]!r}. Give each a name of its own.", code="policy.rule-twice"
         )
     until = build_options(f"[until] in {where}", Until, file.until, strict=True, noun="key")
-    return Policy(name=file.name, study=file.study, finished=file.finished, until=until, rules=rules, text=text)
+    head = {name: getattr(file, name) for name in ("name", "study", "finished", "chosen_from")}
+    return Policy(**head, until=until, rules=rules, text=text)
 
 
 def _rule(values: dict[str, Any], where: str, number: int) -> Rule:

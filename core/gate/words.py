@@ -13,6 +13,7 @@ from ..report.markdown import escape, table
 from ..report.text import clean
 from .checks import State, worst
 from .judge import Verdict
+from .policy import Policy
 
 HEADS = ("what was checked", "required", "found")
 TWO_AIMS = (
@@ -21,6 +22,9 @@ TWO_AIMS = (
 )
 ELEMENTS = {State.FAIL: ("failure", {"type": "policy"}), State.OPEN: ("skipped", {"type": "not-enough-data"})}
 """Elements of JUnit XML by state, with their type."""
+CHOSEN = (
+    "The rules were chosen from this run: that it passes them shows nothing of the model. Judge other runs by them."
+)
 SHOWN = 100
 """Rows of a summary: the length of a comment on a pull request is limited."""
 
@@ -45,12 +49,13 @@ def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
     return data
 
 
-def markdown(verdicts: Sequence[Verdict], title: str, answer: Answer | None = None) -> str:
-    """Return a summary: all rules, the checks of each that did not pass, then the answer of the run's report.
+def markdown(verdicts: Sequence[Verdict], title: str, answer: Answer | None = None, note: str = "") -> str:
+    """Return a summary: a note, all rules, the checks of each that did not pass, then the answer of the run's report.
 
     All texts of the run are escaped.
     """
     lines = [f"## prejudge gate: {worst(v.state for v in verdicts)}: {escape(title)}", "", f"{summary(verdicts)}.", ""]
+    lines += [note, ""] if note else []
     rules = [(v.rule, str(v.state), _count(v)) for v in sorted(verdicts, key=_order)]
     lines += ["### Rules", "", *table(("rule", "result", "checks passed"), rules)]
     left = SHOWN
@@ -70,6 +75,11 @@ def markdown(verdicts: Sequence[Verdict], title: str, answer: Answer | None = No
         lines += [TWO_AIMS, ""] if needed else []
         lines.append(answer_markdown(answer))
     return "\n".join(lines)
+
+
+def chosen_words(policy: Policy, run: str) -> str:
+    """Return that a policy was chosen from the run that it judges; empty where it was not."""
+    return CHOSEN if policy.chosen_from and policy.chosen_from == run else ""
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

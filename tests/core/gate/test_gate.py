@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from scipy import stats
 
 from prejudge.core.answer import Answer, Reply
+from prejudge.core.catalogue.questions import Question
 from prejudge.core.cli.gate import show_verdicts
 from prejudge.core.cli.main import cli
 from prejudge.core.compare import Difference
@@ -34,6 +35,7 @@ from prejudge.core.contracts.errors import (
     UsageError,
 )
 from prejudge.core.contracts.estimates import Caveat
+from prejudge.core.contracts.estimates import Verdict as Verdicts
 from prejudge.core.contracts.installing import ROOT
 from prejudge.core.contracts.records import Generation
 from prejudge.core.contracts.sizes import State as Shown
@@ -43,12 +45,14 @@ from prejudge.core.gate import (
     Outcome,
     State,
     Verdict,
+    chosen_words,
     judge,
     judge_run,
     junit,
     markdown,
     parse_policy,
     read_policy,
+    suggested,
 )
 from prejudge.core.gate.checks import More
 from prejudge.core.gate.policy import LIMITS, SHARES
@@ -623,3 +627,43 @@ def test_markdown_escapes_what_a_run_says(verdicts):
 def test_markdown_of_a_pass_lists_the_rules(scores):
     text = markdown(judge(scores, policy("measure = 'mean_length'\nmax = 10")), "release")
     assert "gate: pass" in text and "### Fail" not in text and "1 of 1" in text
+
+
+def asking(scores, *estimates):
+    """Return a scored run whose study asks for one measure, with a limit of 5."""
+    question = Question(asks="Is there a bias?", measure="bias", limit=5.0)
+    study = msgspec.structs.replace(scores.manifest.study, questions=(question,))
+    manifest = msgspec.structs.replace(scores.manifest, study=study)
+    shown = tuple(e.replace(verdict=Verdicts.OPEN) for e in estimates)
+    return msgspec.structs.replace(scores, manifest=manifest, estimates={"m": list(shown)}, headline=shown)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "limit", "result"),
+    [
+        (-2.0, 3.0, 5.0, "pass"),  # within the limit of the study
+        (6.0, 9.0, 5.0, "fail"),  # outside it
+        (-2.0, 7.3, 7.4, "pass"),  # neither: the least round limit that decides
+        (-0.31, 6.0, 6.1, "pass"),
+    ],
+)
+def test_suggested_rules_can_be_decided_by_the_run_that_they_are_from(scores, low, high, limit, result):
+    chosen = asking(scores, estimate((low + high) / 2, group={}, low=low, high=high))
+    rules = parse_policy(suggested(chosen))
+    (rule,) = rules.rules
+    assert (rule.measure, rule.max_distance, rules.chosen_from) == ("bias", limit, scores.run.name)
+    assert [str(verdict.state) for verdict in judge(chosen, rules)[1:]] == [result]
+
+
+def test_a_gate_on_the_run_that_its_rules_are_from_says_so(run_study, catalogue, store):
+    run, _ = run_study()
+    assert "nothing of the model" in chosen_words(
+        parse_policy(f"chosen_from = '{run}'\n[[rules]]\nmax_failed = 0"), run
+    )
+    assert chosen_words(policy("max_failed = 0"), run) == ""
+    assert chosen_words(parse_policy("chosen_from = 'other'\n[[rules]]\nmax_failed = 0"), run) == ""
+
+
+def test_nothing_is_suggested_without_an_interval(scores):
+    with raises_code(UsageError, "gate.suggest"):
+        suggested(asking(scores, estimate(3.0, group={})))
