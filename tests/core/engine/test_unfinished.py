@@ -68,7 +68,7 @@ def test_gate_lets_it_pass_only_where_the_policy_takes_unfinished_runs(store, ca
     with pytest.raises(BudgetError):
         begin(store, catalogue, caps=Caps(requests=12))
     finished = str(not takes_unfinished).lower()
-    policy = parse_policy(f"finished = {finished}\n[[rules]]\nmetric = 'mean_length'\nmax = 10")
+    policy = parse_policy(f"finished = {finished}\n[[rules]]\nmeasure = 'mean_length'\nmax = 10")
     _, verdicts = judge_run(catalogue, store, "latest", policy)
     assert [verdict.passed for verdict in verdicts] == ([True] if takes_unfinished else [False, True])
 

@@ -316,7 +316,7 @@ def test_large_part_gives_the_range_of_the_whole_study(part_of_sai):
 
 def test_gate_and_junit_say_the_same(quick):
     scores = quick("subtle-sai", "simulated-fair")
-    policy = parse_policy("[[rules]]\nname = 'small'\nmetric = 'delta_PL'\nmax = 5\n")
+    policy = parse_policy("[[rules]]\nname = 'small'\nmeasure = 'delta_PL'\nmax = 5\n")
     verdicts = judge(scores, policy)
     told = junit(verdicts, "suite").decode()
     assert any(outcome.needed for verdict in verdicts for outcome in verdict.outcomes)
