@@ -12,6 +12,7 @@ from ..contracts import REASONING, Metric, Options, Probe, Stage
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PrejudgeError, UsageError
 from ..contracts.options import choices_of
+from ..contracts.probe import StatesMethod
 from ..contracts.records import Generate, Likelihood, Request
 from ..design import DesignedStage, Facet, Roles
 from .limiting import Limit, limit_stages, main_of
@@ -138,7 +139,7 @@ class Instrument(msgspec.Struct, frozen=True, dict=True):
 
     def methods(self) -> Iterator[str]:
         """Yield how answers become outcomes and numbers, in sentences."""
-        yield from filter(None, (stage.method() for stage in self.stages()))
+        yield from filter(None, (stage.method() for stage in self.stages() if isinstance(stage, StatesMethod)))
         yield from (metric.methods(options) for metric, options in self.metrics.values())
 
     def every_stage(self) -> list[Stage]:

@@ -78,7 +78,6 @@ def gate(
     name: str,
     policy: str | None,
     require: str,
-    suggest: bool,
     xml: str | None,
     brief: str | None,
     assignments: tuple[str, ...],
@@ -94,7 +93,7 @@ def gate(
         with contextlib.suppress(OSError):  # said when it is written
             Path(old).unlink(missing_ok=True)  # the result of an earlier gate must not look like this one's
     wanted, given = read_requirements(require), read_assignments(assignments, None)
-    if suggest:
+    if where["suggest"]:
         return _suggest(name, given, where, policy is not None or bool(wanted))
     if policy is None and not wanted:
         raise UsageError("nothing is to be checked. Give --policy FILE, --require LIST, or both.", code="gate.nothing")

@@ -22,7 +22,7 @@ import msgspec
 
 from .abilities import OPERATIONS, Abilities, Need, methods_of, need_of
 from .batch import BatchApi
-from .cells import Cells, ComputedResponses, LocatedRequests
+from .cells import Cells
 from .errors import ModelError, PermanentError, UnsupportedOperationError
 from .model_files import ModelFiles, Recognised
 from .records import AnyRequest, AnyResponse, Image, Request, Scalar, prompt_of
@@ -251,14 +251,6 @@ class ModelAdapter(ABC):
             ModelError: it cannot be sent, by the settings or by the dialect of the endpoint.
             MissingExtraError: a package for its images is not installed.
         """
-
-    def in_closed_form(self, located: LocatedRequests) -> ComputedResponses | None:
-        """Return the responses to requests of a declared design, those of `answer`; None, by default: ask for them.
-
-        Only a model whose answers are a formula of what is planted has them. A calibration asks thousands of such
-        models the same requests, of whose cells and texts `located` is worked out once.
-        """
-        return None
 
     def note_on(self, image: bytes) -> str:
         """Return what a reader needs to know of this model's answers about an image; nothing by default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -145,3 +145,14 @@ def _integers(packed: bytes) -> npt.NDArray[np.int32]:
     import numpy as np  # only a model with a planted effect needs it: the contracts load without
 
     return np.frombuffer(packed, np.int32)
+
+
+@runtime_checkable
+class ClosedForm(Protocol):
+    """A model whose answers are a formula of what is planted in a declared design.
+
+    A calibration asks thousands of such models the same requests, whose cells and texts are worked out once.
+    """
+
+    def in_closed_form(self, located: LocatedRequests) -> ComputedResponses | None:
+        """Return the responses to requests, those of the adapter's `answer`; None: ask for them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
@@ -182,10 +182,6 @@ class Stage(ABC):
         """Return what a reader needs to know of the material, in sentences: `plan` and reports show them."""
         return ()
 
-    def method(self) -> str:
-        """Return, in sentences, how responses become outcomes where there is a choice: a report's methods have it."""
-        return ""
-
     @abstractmethod
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Return the `outcomes` of one response, or `Unreadable`.
@@ -265,6 +261,14 @@ def example_trials(stage: Stage, earlier: Mapping[str, pl.DataFrame]) -> Iterato
 def stage_need(stage: Stage) -> Need:
     """Return what a stage needs of the model of its role."""
     return Need(operation=OPERATIONS[stage.operation], images=stage.rules.images)
+
+
+@runtime_checkable
+class StatesMethod(Protocol):
+    """A stage that has a choice in how responses become outcomes, and says how it is made."""
+
+    def method(self) -> str:
+        """Return, in sentences, what a report's methods say of it; empty: nothing."""
 
 
 class Probe(ABC):

@@ -20,7 +20,7 @@ from ...catalogue.study import Catalogue, Study
 from ...contracts import PROMPT_KEY, Stage, Trial, Unreadable
 from ...contracts.adapter import ModelAdapter
 from ...contracts.canonical import encode, encode_response, identity_digest, question_of, request_key
-from ...contracts.cells import LocatedRequests
+from ...contracts.cells import ClosedForm, ComputedResponses, LocatedRequests
 from ...contracts.errors import DataError, ModelError
 from ...contracts.estimates import Estimate
 from ...contracts.records import AnyRequest, AnyResponse
@@ -133,7 +133,10 @@ class Bench:
     def is_computed(self, model: ModelAdapter) -> bool:
         """Return whether a model's answers to the first stage are computed, from the second study on."""
         self.instrument.place({self.stages[0].role: model})
-        return self._repeatable and model.in_closed_form(self._located) is not None
+        return self._repeatable and self._in_closed_form(model) is not None
+
+    def _in_closed_form(self, model: ModelAdapter) -> ComputedResponses | None:
+        return model.in_closed_form(self._located) if isinstance(model, ClosedForm) else None
 
     @cached_property
     def _repeatable(self) -> bool:
@@ -154,7 +157,7 @@ class Bench:
         """Return the observations of a model in closed form, after a study of which everything was read; else None."""
         if self._read is None or not self._repeatable:
             return None
-        computed = model.in_closed_form(self._located)
+        computed = self._in_closed_form(model)
         if computed is None:
             return None
         if self._copies is not None and computed.numbers is not None:
