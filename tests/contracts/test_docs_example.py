@@ -92,7 +92,11 @@ def test_example_needs_what_its_extra_installs():
     """Of other packages it imports those that the package needs, or that the extra on the page names."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (extra,) = set(re.findall(r"pip install 'prejudge\[(\w+)\]'", PAGE.read_text("utf-8")))
-    named = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    extras = project["optional-dependencies"]
+    own = extras[extra] + [
+        one for other in re.findall(r"prejudge\[(\w+)\]", " ".join(extras[extra])) for one in extras[other]
+    ]
+    named = [*project["dependencies"], *own]
     given = {re.match(r"[\w-]+", requirement)[0].lower() for requirement in named}
     nodes = [*ast.walk(ast.parse(EXAMPLE))]
     imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}

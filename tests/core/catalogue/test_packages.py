@@ -34,7 +34,10 @@ def add_package(monkeypatch, folder, requires):
     info.mkdir()
     lines = ["Metadata-Version: 2.1", "Name: third-party", "Version: 3.1", *(f"Requires-Dist: {r}" for r in requires)]
     (info / "METADATA").write_text("\n".join(lines), "utf-8")
-    source = "from prejudge.core.contracts.adapter import ModelAdapter\nclass Theirs(ModelAdapter): ...\n"
+    source = (
+        "from prejudge.core.contracts import Options\nfrom prejudge.core.contracts.adapter import ModelAdapter\n"
+        "class Theirs(ModelAdapter):\n    options = Options\n"
+    )
     (folder / "third_party_code.py").write_text(source, "utf-8")
     monkeypatch.syspath_prepend(folder)
     catalogue = fake_catalogue()

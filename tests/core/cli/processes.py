@@ -52,7 +52,8 @@ class Command:
             if time.monotonic() > deadline:
                 self.kill()
             time.sleep(0.005)
-        return Ended(int(self._end.read_text()), self._said.read_bytes(), time.monotonic() - self._began)
+        said = self._said.read_bytes() if self._said.exists() else b""  # killed before it could say anything
+        return Ended(int(self._end.read_text()), said, time.monotonic() - self._began)
 
 
 class Commands:

@@ -202,7 +202,7 @@ def test_p_is_exact_where_sides_can_be_exchanged(kind):
 
 def test_p_of_clusters_on_one_side_is_that_of_exchanged_labels():
     frame = answers(64, 8, missing=0).with_columns(
-        side=pl.when(pl.col("template").is_in(["c0", "c1", "c2"])).then(pl.lit("a")).otherwise(pl.lit("b"))
+        side=pl.when(pl.col("template").is_in(["c0", "c1", "c2", "c3"])).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
     sums = frame.group_by("template", "side").agg(pl.col("x").sum(), pl.len()).sort("template")
     mine = (sums["side"] == "a").to_numpy()
