@@ -21,8 +21,10 @@ LONGEST = 100_000
 """Characters of an answer that are read: the last ones, because the last stated answer counts."""
 _QUOTES = str.maketrans({**dict.fromkeys("\u2018\u2019\u02bc\u00b4", "'"), **dict.fromkeys("\u201c\u201d\u201e", '"')})
 _UNSEEN = re.compile(
-    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\x00-\x08\x0d-\x1b\x7f-\x84\x86-\x9f]"
 )
+_SEPARATORS = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
+"""Control characters that part words."""
 _JOINERS = re.compile("(?<![\u0900-\u0dff])[\u200c\u200d]|[\u200c\u200d](?![\u0900-\u0dff])")
 _END_OF_TURN = re.compile(
     r"<\|(?:im_end|eot_id|end|endoftext|end_of_text|eom_id|user)\|>|</s>|<end_of_turn>|<eos>|\[/?INST\]"
@@ -145,7 +147,8 @@ def unwrap(text: str, question: str = "") -> Unwrapped:
 
 def normalize(text: str) -> str:
     """Return a text in compatibility forms (NFKC), with plain quotes and without unseen signs."""
-    return _JOINERS.sub("", _UNSEEN.sub("", unicodedata.normalize("NFKC", text.translate(_QUOTES)))).replace("\r", "\n")
+    plain = _SEPARATORS.sub(" ", unicodedata.normalize("NFKC", text.translate(_QUOTES)))
+    return _JOINERS.sub("", _UNSEEN.sub("", plain)).replace("\r", "\n")
 
 
 def _turn(text: str) -> str:

@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from prejudge.core.reading.results import REASONS, Unread, Value
@@ -108,6 +108,7 @@ def test_very_long_answer_is_read_quickly():
     ),
     st.sampled_from(string.ascii_lowercase),
 )
+@example(text="OA\x1fA", letter="o")
 def test_no_text_raises_and_a_word_stands_in_the_answer(text, letter):
     found = read(text, letter)
     plain = unicodedata.normalize("NFKC", text).lower()
