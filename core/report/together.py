@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ..catalogue.certificates import flat
 from ..catalogue.questions import questions_with
 from ..catalogue.study import SUBJECT
 from ..contracts.estimates import Estimate
+from ..contracts.sizes import State
 from ..engine.manifest import new_name
 from ..scoring.score import Scores
 from ..scoring.warnings import warnings_of
@@ -35,8 +36,8 @@ class Together(NamedTuple):
     """What else the reader has to know, by a heading of one or two words."""
 
 
-def card_of(label: str, scores: Scores, *notes: str) -> Card:
-    """Return the answer of a run to its study's first question, as a card of a page; `notes` follow it."""
+def card_of(label: str, scores: Scores, note: Callable[[State], str]) -> Card:
+    """Return the answer of a run to its study's first question, as a card of a page, with what a verdict notes."""
     numbers = [row.number for row in _rows(label, scores)]
     reply = answer_of(scores).replies[0]
     size = reply.statement
@@ -45,7 +46,7 @@ def card_of(label: str, scores: Scores, *notes: str) -> Card:
         values = least.signed if least.short == most.short else f"{least.signed} to {most.signed}"
         where = f", in each of {len(numbers)} groups" if least.short == most.short else f" in {len(numbers)} groups"
         size = f"{reply.label.partition(',')[0]}: {values} {most.unit}{where if len(numbers) > 1 else ''}."
-    return Card(label, reply, size, notes)
+    return Card(label, reply, size, (note(reply.state),))
 
 
 def write_together(title: str, page: Together, runs: Mapping[str, Scores], folder: Path) -> Path:

@@ -8,6 +8,7 @@ one; tests that generalise over words do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -67,13 +68,12 @@ def together(runs: Mapping[str, Scores]) -> Together:
     facts["Certificate"] = f"{calibration.told if calibration is not None else 'uncalibrated'}."
     facts["Next"] = f"prejudge run {STUDY} --model ./my-model --quick"
     asked = runs[BIASED].last.height
-    cards = tuple(card_of(label, scores, _right(label, scores)) for label, scores in runs.items())
+    cards = tuple(card_of(label, scores, partial(_judged, label)) for label, scores in runs.items())
     return Together(LEAD.format(asked=asked, asks=cards[0].reply.asks), cards, facts)
 
 
-def _right(label: str, scores: Scores) -> str:
+def _judged(label: str, state: State) -> str:
     """Return whether a model is judged as it was made."""
-    state = card_of(label, scores).reply.state
     right = state is State.YES if label == BIASED else state not in DECIDED
     return f"{'Right' if right else 'Wrong'}. {PLANTED[label]}"
 
