@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from prejudge.adapters.llamacpp.model import LEAST, MOST, Engine
-from prejudge.core.contracts.records import Likelihood
+from prejudge.core.contracts.records import Likelihood, Sampling
 
 from .asking import Pair, ask, say
 
@@ -52,6 +53,26 @@ def test_what_was_asked_before_changes_no_answer(pair: Pair, order: Sequence[int
     requests = [asks(prompt) for prompt in PROMPTS]
     together = dict(zip(order, answers(pair, [requests[number] for number in order]), strict=True))
     assert together == {number: answers(pair, [request])[0] for number, request in enumerate(requests)}
+
+
+def test_what_is_evaluated_is_the_end_of_what_a_prompt_alone_evaluates(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tiny model gives equal digits however its texts are divided; a real one does not."""
+    blocks = counted(monkeypatch)
+    prompts = [_draw(prompt) for prompt in PROMPTS]
+    prompts = [msgspec.structs.replace(one, sampling=Sampling(max_tokens=1)) for one in prompts]
+    alone = []
+    for prompt in prompts:
+        blocks.clear()
+        ask(pair[0], [prompt])
+        alone.append([*blocks])
+    for one, first in enumerate(prompts):
+        for other, second in enumerate(prompts):
+            blocks.clear()
+            ask(pair[0], [first, second])
+            after = blocks[len(alone[one]) :]
+            assert after == alone[other][len(alone[other]) - len(after) :]
 
 
 def test_a_shared_beginning_is_evaluated_once(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
