@@ -37,7 +37,7 @@ def text_of(page: Path) -> str:
 
 
 def test_every_command_is_in_the_reference(site):
-    shown = text_of(site / "reference" / "commands" / "index.html")
+    shown = text_of(site / "reference" / "commands.html")
     for name in (*COMMANDS, *plugin_commands()):
         assert f"prejudge {name}" in shown, name
     assert "UNSET" not in shown and "UNSET" not in (ROOT / "docs/reference/commands.md").read_text("utf-8")
