@@ -86,7 +86,7 @@ def edit(folder, statement):
 def test_head_is_told_wherever_the_run_goes(prejudge, ran, tmp_path):
     head = head_in(prejudge("score").stdout)
     assert head_in(prejudge("cache", "export", ran, "--out", "r.db.gz").stdout) == head
-    assert prejudge("card").returncode == 0
+    assert prejudge("export", "--what", "card").returncode == 0
     for file in ("report.html", "manifest.json", "model-card.md"):
         assert head in (tmp_path / "runs" / ran / file).read_text("utf-8"), file
     prejudge("cache", "import", "r.db.gz", "--store", "new.db", "--as", "other")
@@ -111,11 +111,11 @@ def test_damaged_store_is_repaired_from_a_bundle(prejudge, ran, tmp_path):
 def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
     edit(tmp_path, "UPDATE exchange SET latency = latency + 1 WHERE id = 3")
     assert prejudge("cache", "repair").returncode == 1
-    for words in (["score"], ["resume", ran], ["card"]):
+    for words in (["score"], ["resume", ran], ["export", "--what", "card"]):
         done = prejudge(*words)
         assert done.returncode == 2 and "exchange 3" in done.stderr, words
     told = "1 of its answers"
-    for words in (["score", "--unproved"], ["card", "--unproved"]):
+    for words in (["score", "--unproved"], ["export", "--what", "card", "--unproved"]):
         done = prejudge(*words)
         assert done.returncode == 0, done.stderr
     assert told in " ".join(prejudge("score", "--unproved").stdout.split())
@@ -133,7 +133,7 @@ def test_damaged_manifest_ends_every_command_in_a_line(prejudge, ran, tmp_path, 
 
 
 def test_reference_model_has_not_drifted(prejudge, ran):
-    done = prejudge("recheck", ran, "--sample", "20", "--exact")
+    done = prejudge("lab", "recheck", ran, "--sample", "20", "--exact")
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert "Asked again: 20. Without an answer: 0. Same answer: 100.0 %" in done.stdout
     assert ran in prejudge("score").stdout, "latest is still the run"
