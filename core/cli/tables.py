@@ -111,7 +111,7 @@ def export(
 
 def _ensure_plain(metrics: Sequence[str], groups: Sequence[str], where: Mapping[str, Any]) -> None:
     """Refuse options that select or correct estimates: a card states them all, as they were measured."""
-    if metrics or groups or any(where[option] is not None for option in ("labels", "matrix", "outcome")):
+    if metrics or groups or any(where[option] for option in ("labels", "matrix", "outcome")):
         raise UsageError(
             "a card has all estimates of the run: it takes no --metric, --group, --labels, --matrix or --outcome.",
             code="options.conflict",

@@ -126,7 +126,7 @@ def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"run":1}'])
 def test_damaged_manifest_ends_every_command_in_a_line(prejudge, ran, tmp_path, text):
     edit(tmp_path, f"UPDATE run SET manifest = '{text}'")
-    for line in ("cache verify", "score", f"resume {ran}", "card", f"cache export {ran} --out x.db.gz", "list runs"):
+    for line in ("cache verify", "score", f"resume {ran}", "export --what card", f"cache export {ran} --out x.db.gz", "list runs"):
         done = prejudge(*line.split())
         assert done.returncode in (0, 1, 2) and "Traceback" not in done.stdout + done.stderr, line
     assert prejudge("cache", "verify").returncode == 1
@@ -153,7 +153,7 @@ def test_published_numbers_are_imported_and_scored(prejudge, tmp_path):
     assert (total["value"], total["n"]) == (50.0, 2)
     assert prejudge("cache", "verify").stdout.startswith("5 exchanges checked, 0 problems")
     assert "code: run.not-resumable" in prejudge("--debug", "resume").stderr
-    assert "code: run.no-model" in prejudge("--debug", "recheck").stderr
+    assert "code: run.no-model" in prejudge("--debug", "lab", "recheck").stderr
     left = prejudge(*words, "--responses", "pairs.csv")
     assert left.returncode == 2 and "'logp'" in left.stderr
 

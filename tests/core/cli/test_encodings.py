@@ -67,7 +67,7 @@ def test_lines_of_json_say_the_same_in_every_encoding(world, encoding):
     done = call(world, *words, encoding=encoding)
     begun, *_ = map(json.loads, done.stderr.splitlines())
     assert begun["run"] in lines.names_of(world) and "ü" in begun["run"]
-    schema = call(world, "validate", "--schema", encoding=encoding).stdout
+    schema = call(world, "study", "validate", "--schema", encoding=encoding).stdout
     assert schema.isascii() and json.loads(schema)["$schema"]
 
 
