@@ -32,6 +32,10 @@ class RowError(DataError):
     """What the number of the row counts."""
 
 
+class RepeatedRow(RowError):
+    """Report a row that says the same as an earlier one: it counts once, and refuses no file."""
+
+
 class RowPlace(NamedTuple):
     """Where a row is."""
 
@@ -41,7 +45,9 @@ class RowPlace(NamedTuple):
     number: int
 
 
-def row_error(place: RowPlace, problem: str, code: str, reason: str = "", **fields: object) -> RowError:
+def row_error(
+    place: RowPlace, problem: str, code: str, reason: str = "", kind: type[RowError] = RowError, **fields: object
+) -> RowError:
     """Return the error of a row.
 
     Args:
@@ -49,10 +55,11 @@ def row_error(place: RowPlace, problem: str, code: str, reason: str = "", **fiel
         problem: What is wrong, with the value and how to mend it.
         code: Of the error.
         reason: The problem without values; empty: its first clause.
+        kind: The class of the error.
         **fields: Further fields of the error.
     """
     path, unit, number = place
-    error = RowError(f"{path}, {unit} {number}: {problem}", code=code, path=path, line=number, **fields)
+    error = kind(f"{path}, {unit} {number}: {problem}", code=code, path=path, line=number, **fields)
     error.unit, error.problem = unit, problem
     error.reason = reason or problem.partition(": ")[0].partition(". ")[0].rstrip(".")
     return error
