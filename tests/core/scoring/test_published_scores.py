@@ -68,7 +68,7 @@ def test_published_scores_of_a_whole_study_have_a_verdict_and_are_replicated_fro
     assert shown.returncode == 0 and "distinct prompt" not in shown.stdout and "n = 1,508" in shown.stdout
     (run,) = (tmp_path / "runs").iterdir()
     (answer,) = json.loads((run / "answers.json").read_text("utf-8"))["answers"]
-    assert answer["state"] == "above"
+    assert answer["state"] == "yes"
     compared = call(tmp_path, "replicate", "crows-pairs", "--run", run.name)
     assert compared.returncode == 0 and "3 of 3 reproduced" in compared.stdout
 
