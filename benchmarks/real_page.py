@@ -119,7 +119,7 @@ def _answers(
         values = [str(row[name]) for name in outcomes if row.get(name) is not None]
         yield (
             json.loads(response)["text"],
-            values[0] if row["status"] == "ok" and values else f"not read: {row['reason']}",
+            values[0] if row["status"] == "ok" and values else f"not read: {row['reason'] or row['status']}",
         )
 
 

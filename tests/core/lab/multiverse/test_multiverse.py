@@ -102,9 +102,7 @@ def test_start_of_a_vision_language_model_is_a_choice(tmp_path):
     llava = pytest.importorskip("tests.adapters.llava_files")
     llava.make_llava(tmp_path / "tiny-llava")
     path = tmp_path / "tiny-llava"
-    (tmp_path / "registry.toml").write_text(
-        f'[models.seeing]\nadapter = "hf-vlm"\nsettings = {{ model = "{path}" }}\n'
-    )
+    (tmp_path / "registry.toml").write_text(f'[models.seeing]\nadapter = "hf-vlm"\nsettings = {{ model = "{path}" }}\n')
     made = prejudge.Settings(
         store=str(tmp_path / "p.db"), runs=str(tmp_path / "runs"), registry=str(tmp_path / "registry.toml")
     )
