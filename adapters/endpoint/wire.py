@@ -90,12 +90,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Return the proxy through which it is asked, as the settings or else the environment name it."""
         return find_proxy(self.address, self.proxy_setting)
 
-    @property
-    def encrypted(self) -> bool:
-        """Return whether TLS is spoken on the way; its context takes 20 ms to read the certificates of the system."""
-        urls = (self.address, "" if self.proxy is None else self.proxy.url)
-        return any(urlsplit(url).scheme == "https" for url in urls)
-
     def __repr__(self) -> str:
         """Return the address only."""
         return f"Endpoint({self.address!r})"
@@ -191,11 +185,13 @@ class LeanWire:
         import aiohttp
 
         self._foreign: type[Exception] = aiohttp.ClientError
+        urls = (self._endpoint.address, "" if self._proxy is None else self._proxy.url)
+        secure = any(url.lower().startswith("https:") for url in urls)
         connector = aiohttp.TCPConnector(
             limit=self._endpoint.connections,
             ttl_dns_cache=300,
             keepalive_timeout=60,
-            ssl=self._endpoint.certificates.context() if self._endpoint.encrypted else True,
+            ssl=self._endpoint.certificates.context() if secure else True,
         )
         self._session = aiohttp.ClientSession(
             connector=connector,

@@ -50,8 +50,7 @@ def read_matrix(path: str) -> Matrix:
     def cells_of(row: Row) -> dict[str, str]:
         name = tuple(sorted((column, cell) for column, cell in row.cells.items() if column != COUNT))
         if not row.cells[COUNT].strip().isdecimal():
-            problem = f"{row.cells[COUNT]!r} is no count of answers."
-            raise row.fault(problem, "data.number", "no count of answers")
+            raise row.fault(f"{row.cells[COUNT]!r} is no count of answers.", "data.number", "no count of answers")
         repeats.check(row, name, f"the count of {', '.join(cell for _, cell in name)}")
         return row.cells
 

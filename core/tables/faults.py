@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -36,6 +36,9 @@ class RepeatedRow(RowError):
     """Report a row that says the same as an earlier one: it counts once, and refuses no file."""
 
 
+E = TypeVar("E", bound=RowError)
+
+
 class RowPlace(NamedTuple):
     """Where a row is."""
 
@@ -45,9 +48,7 @@ class RowPlace(NamedTuple):
     number: int
 
 
-def row_error(
-    place: RowPlace, problem: str, code: str, reason: str = "", kind: type[RowError] = RowError, **fields: object
-) -> RowError:
+def row_error(place: RowPlace, problem: str, code: str, reason: str = "", **fields: object) -> RowError:
     """Return the error of a row.
 
     Args:
@@ -55,12 +56,28 @@ def row_error(
         problem: What is wrong, with the value and how to mend it.
         code: Of the error.
         reason: The problem without values; empty: its first clause.
-        kind: The class of the error.
         **fields: Further fields of the error.
     """
     path, unit, number = place
-    error = kind(f"{path}, {unit} {number}: {problem}", code=code, path=path, line=number, **fields)
-    error.unit, error.problem = unit, problem
+    return _described(
+        RowError(f"{path}, {unit} {number}: {problem}", code=code, **_at(place), **fields), place, problem, reason
+    )
+
+
+def repeated_row(place: RowPlace, problem: str, code: str, reason: str) -> RepeatedRow:
+    """Return the error of a row that says the same as an earlier one; see `row_error`."""
+    path, unit, number = place
+    return _described(
+        RepeatedRow(f"{path}, {unit} {number}: {problem}", code=code, **_at(place)), place, problem, reason
+    )
+
+
+def _at(place: RowPlace) -> dict[str, object]:
+    return {"path": place.path, "line": place.number}
+
+
+def _described(error: E, place: RowPlace, problem: str, reason: str) -> E:
+    error.unit, error.problem = place.unit, problem
     error.reason = reason or problem.partition(": ")[0].partition(". ")[0].rstrip(".")
     return error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 
-from .faults import RepeatedRow, RowPlace, row_error
+from .faults import RowPlace, repeated_row
 from .rows import Row
 
 AGAIN = "a row that says the same as an earlier one"
@@ -48,7 +48,7 @@ class Repeats:
         where = f"{first.unit} {first.line}" if first.path == row.path else f"{first.path}, {first.unit} {first.line}"
         if (column := next((name for name in self._columns if _cell(first, name) != _cell(row, name)), None)) is None:
             problem = f"{shown} is already on {where}, with the same values."
-            raise row_error(RowPlace(row.path, row.unit, row.line), problem, "data.duplicate", AGAIN, kind=RepeatedRow)
+            raise repeated_row(RowPlace(row.path, row.unit, row.line), problem, "data.duplicate", AGAIN)
         raise row.fault(
             f"{shown} is already on {where}, where {column} is {_cell(first, column)!r} and not "
             f"{_cell(row, column)!r}. Keep one of the rows, or name them apart.",

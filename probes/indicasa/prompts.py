@@ -59,8 +59,8 @@ def read_prompts(data: str | None, truths: str | None, options: TableOptions | N
     if data is not None:
         parsed = read_masked(data, options)
         texts = truths or table_at(data, "truths")
-        prompts, notes = _joined(parsed.values, texts, options)
-        return Parsed(parsed.path, prompts, parsed.left_out, (*parsed.remarks, *notes))
+        joined, notes = _joined(parsed.values, texts, options)
+        return Parsed(parsed.path, joined, parsed.left_out, (*parsed.remarks, *notes))
     folder = resources.files(__package__) / "data"
     with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as shipped:
         examples = read_masked(str(prompts))
