@@ -102,7 +102,11 @@ def ask_all(model: Model) -> None:
         if "encoder" in part and not (FOLDER / "minilm").exists():
             print(f"{model.title}, {study}: skipped, because the package {ENCODER.replace('_', '-')} is not installed")
             continue
-        result = ask(model, study, way, part)
+        try:
+            result = ask(model, study, way, part)
+        except subprocess.TimeoutExpired:
+            print(f"{model.title}, {study} {way}: stopped after {LONGEST} s; run this again to go on")
+            continue
         print(
             f"{model.title}, {study} {way}: {result['asked']} asked, {result['seconds']:.0f} s, exit {result['code']}"
         )

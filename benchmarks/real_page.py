@@ -179,7 +179,7 @@ def _three_ways(ways: Ways) -> Iterator[str]:
         f"| the file's BOS token before a sentence, and the start of `auto` | {ways.start:+.2f} nats a sentence on "
         "average: this model's BOS opens a chat turn, so `auto` takes its separator |",
         f"| answers at temperature 0 by `llamacpp`, and by `llama_cpp.server` through `openai` | {ways.equal_texts} of "
-        f"{ways.questions} texts are equal |",
+        f"{ways.questions} texts are equal; the server adds a repeat penalty of 1.1 where a request sets none |",
         f"| likelihoods by the server | {served} |",
     ]
     yield "\n".join(rows)
