@@ -69,7 +69,7 @@ def test_published_scores_of_a_whole_study_have_a_verdict_and_are_replicated_fro
     (run,) = (tmp_path / "runs").iterdir()
     (answer,) = json.loads((run / "answers.json").read_text("utf-8"))["answers"]
     assert answer["state"] == "yes"
-    compared = call(tmp_path, "replicate", "crows-pairs", "--run", run.name)
+    compared = call(tmp_path, "study", "replicate", "crows-pairs", "--run", run.name)
     assert compared.returncode == 0 and "3 of 3 reproduced" in compared.stdout
 
 
