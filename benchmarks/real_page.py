@@ -119,11 +119,30 @@ def _answers(
         values = [str(row[name]) for name in outcomes if row.get(name) is not None]
         yield (
             json.loads(response)["text"],
-            values[0] if row["status"] == "ok" and values else f"not read: {row['reason']}",
+            values[0] if row["status"] == "ok" and values else f"not read: {row['reason'] or row['status']}",
         )
 
 
-def page(runs: Sequence[Asked]) -> str:
+class Ways(msgspec.Struct, frozen=True):
+    """What `real_ways.py` measured on one model."""
+
+    day: str
+    sentences: int
+    tokens: int
+    agreement: float
+    """Largest difference of a token between `llamacpp` and `hf-causal`, nats."""
+    quantised_mean: float
+    quantised_most: float
+    """Mean and largest difference of a token between the quantised file and its 32-bit twin, nats."""
+    start: float
+    """Mean log-probability of a sentence after the file's BOS token less that after the start of `auto`, nats."""
+    questions: int
+    equal_texts: int
+    refused: str
+    """Code of the error of a likelihood asked of the server; empty: it answered."""
+
+
+def page(runs: Sequence[Asked], ways: Ways | None = None) -> str:
     """Return the page."""
     days = sorted({run.result.day for run in runs})
     seconds = sum(run.result.seconds or 0.0 for run in runs)
@@ -133,10 +152,38 @@ def page(runs: Sequence[Asked]) -> str:
         f"{seconds / 60:.0f} minutes of processor time. The models answer through "
         "[`llamacpp`](adapters/local.md#llamacpp)."
     )
+    parts += [] if ways is None else _three_ways(ways)
     for title in dict.fromkeys(run.title for run in runs):
         parts += _model([run for run in runs if run.title == title])
     parts.append(_commands(runs))
     return "\n\n".join(parts) + "\n"
+
+
+def _three_ways(ways: Ways) -> Iterator[str]:
+    yield "## The same weights three ways"
+    yield (
+        f"Asked on {ways.day} of SmolLM2-135M-Instruct by `python benchmarks/real_ways.py`. A twin of the GGUF file "
+        "has its weights as 32-bit numbers, as GGUF and as a Transformers checkpoint; the differences are per token, "
+        f"in nats (natural logarithm), over {ways.tokens:,} tokens of {ways.sentences} sentences of `bistereo-nli`."
+    )
+    served = (
+        f"refused with the error `{ways.refused}`: the server shows nothing of a text's first token"
+        if ways.refused
+        else "answered"
+    )
+    rows = [
+        "| compared | result |",
+        "| --- | --- |",
+        f"| `llamacpp` and `hf-causal`, both the twin | differ by at most {ways.agreement:.1e} (aim: 1e-4) |",
+        f"| the quantised file and its twin, by `llamacpp` | differ by {ways.quantised_mean:.3f} on average, at most "
+        f"{ways.quantised_most:.3f}: the arithmetic of quantised weights, not the rounding of the original |",
+        f"| the file's BOS token before a sentence, and the start of `auto` | {ways.start:+.2f} nats a sentence on "
+        "average: this model's BOS opens a chat turn, so `auto` takes its separator |",
+        f"| answers at temperature 0 by `llamacpp`, and by `llama_cpp.server` through `openai` | {ways.equal_texts} of "
+        f"{ways.questions} texts are equal; the server adds a repeat penalty of 1.1 where a request sets none |",
+        f"| likelihoods by the server | {served} |",
+    ]
+    yield "\n".join(rows)
 
 
 def _model(runs: Sequence[Asked]) -> Iterator[str]:

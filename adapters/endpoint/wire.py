@@ -185,11 +185,13 @@ class LeanWire:
         import aiohttp
 
         self._foreign: type[Exception] = aiohttp.ClientError
+        urls = (self._endpoint.address, "" if self._proxy is None else self._proxy.url)
+        secure = any(url.lower().startswith("https:") for url in urls)
         connector = aiohttp.TCPConnector(
             limit=self._endpoint.connections,
             ttl_dns_cache=300,
             keepalive_timeout=60,
-            ssl=self._endpoint.certificates.context(),
+            ssl=self._endpoint.certificates.context() if secure else True,
         )
         self._session = aiohttp.ClientSession(
             connector=connector,

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from ..contracts.errors import DataError, UsageError
+from ..contracts.errors import UsageError
 from ..statistics.clusters import Array, Codes
 from ..statistics.error_matrix import draw_rates, true_shares
-from ..tables import read_rows
+from ..tables import Form, Repeats, Row, parse_file
 from .powered import Corrected, Rows, covariance_over
 
 DRAWS = 20_000
@@ -45,8 +45,17 @@ def read_matrix(path: str) -> Matrix:
         DataError: the file cannot be read, or a count is none.
         UsageError: there is one label only, or one has no answer, or verdicts may be those of chance.
     """
-    rows = [row.cells for row in read_rows(path, (VERDICT, LABEL, COUNT))]
-    factors = tuple(name for name in (rows[0] if rows else {}) if name not in (VERDICT, LABEL, COUNT))
+    repeats = Repeats((COUNT,))
+
+    def cells_of(row: Row) -> dict[str, str]:
+        name = tuple(sorted((column, cell) for column, cell in row.cells.items() if column != COUNT))
+        if not row.cells[COUNT].strip().isdecimal():
+            raise row.fault(f"{row.cells[COUNT]!r} is no count of answers.", "data.number", "no count of answers")
+        repeats.check(row, name, f"the count of {', '.join(cell for _, cell in name)}")
+        return row.cells
+
+    rows = parse_file(path, Form((VERDICT, LABEL, COUNT)), cells_of).values
+    factors = tuple(name for name in rows[0] if name not in (VERDICT, LABEL, COUNT))
     levels = tuple(sorted({row[LABEL] for row in rows} | {row[VERDICT] for row in rows}))
     if len(levels) < 2:
         raise UsageError(
@@ -56,8 +65,6 @@ def read_matrix(path: str) -> Matrix:
     counts: dict[tuple[str, ...], Array] = {}
     for row in rows:
         cells = counts.setdefault(tuple(row[name] for name in factors), np.zeros((len(levels), len(levels))))
-        if not row[COUNT].strip().isdecimal():
-            raise DataError(f"{path!r}: {row[COUNT]!r} is no count of answers.", code="data.number")
         cells[levels.index(row[LABEL]), levels.index(row[VERDICT])] += int(row[COUNT])
     for key, cells in counts.items():
         _ensure_informative(cells, levels, key)

@@ -75,6 +75,8 @@ def counted_units(scores: Scores, estimates: Iterable[Estimate]) -> Counted | No
         pl.col("status") == "ok",
         *(~name.is_in(group.controls) for name, group in zip(names, groups, strict=True) if group.controls),
     )
+    if not (paired and unit) and rows.select(pl.col(key).is_null().all()).collect(engine="streaming").item():
+        return None  # a table of published scores has no prompts: rows alone count
     chosen = rows.select(
         *(pl.col(name).cast(pl.String) for name in levels),
         (pl.struct(unit) if paired and unit else pl.col(key)).hash().alias(UNIT),

@@ -48,21 +48,18 @@ from .table_options import BAD_ROWS_HELP, ENCODING_HELP
     metavar="FIELD=COLUMN,...",
     help="The columns of fields with other names, or paths in them: response=resps.0.0,scenario=Scenario. Repeatable.",
 )
-@click.option("--allow-unmatched", is_flag=True, help="Skip rows that do not match exactly one trial.")
+@click.option("--allow-unmatched", is_flag=True, default=None, help="Skip rows that do not match exactly one trial.")
 @click.option(
     "--duplicates",
     type=click.Choice(get_args(Duplicates)),
-    default="refuse",
-    show_default=True,
-    help="Several answers to one question: which one counts; `all` counts each. `refuse` allows them only if they are "
-    "the same.",
+    help="Several answers to one question: which one counts; `all` counts each. `refuse` (default; with --bad-rows "
+    "skip: `first`) allows them only if they are the same.",
 )
 @click.option(
     "--disagreeing",
     type=click.Choice(get_args(Disagreeing)),
-    default="refuse",
-    show_default=True,
-    help="Rows whose other columns contradict the data: keep them as they state it, drop them, or refuse the file.",
+    help="Rows whose other columns contradict the data: keep them as they state it, drop them (default with --bad-rows "
+    "skip), or refuse the file.",
 )
 @click.option(
     "--bad-rows", type=click.Choice(get_args(BadRows)), default="refuse", show_default=True, help=BAD_ROWS_HELP
@@ -79,9 +76,9 @@ def import_responses(
     paths: tuple[str, ...],
     columns: tuple[str, ...],
     assignments: tuple[str, ...],
-    allow_unmatched: bool,
-    duplicates: Duplicates,
-    disagreeing: Disagreeing,
+    allow_unmatched: bool | None,
+    duplicates: Duplicates | None,
+    disagreeing: Disagreeing | None,
     **where: Any,
 ) -> int:
     """Import answers to STUDY that somebody else collected as a run, and score it."""

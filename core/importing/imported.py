@@ -61,16 +61,16 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the model that gave the answers."""
     columns: dict[str, str] = {}
     """Column of each field whose name differs."""
-    allow_unmatched: bool = False
-    """Leave out rows that match no trial, or several trials."""
-    duplicates: Duplicates = "refuse"
+    allow_unmatched: bool | None = None
+    """Leave out rows that match no trial, or several trials. None: as `bad_rows` says."""
+    duplicates: Duplicates | None = None
     """Which of several answers to one question counts; with `all` each is an answer of its own. `refuse` allows several
-    only if they are the same."""
-    disagreeing: Disagreeing = "refuse"
+    only if they are the same. None: the first where `bad_rows` is `skip`, else `refuse`."""
+    disagreeing: Disagreeing | None = None
     """Rows that contradict their trial: `keep` records what the model was shown as the row states it, `drop` leaves the
-    row out."""
+    row out. None: `drop` where `bad_rows` is `skip`, else `refuse`."""
     bad_rows: BadRows = "refuse"
-    """Whether rows whose answer cannot be read are an error, or left out and counted."""
+    """Whether rows that cannot be used are an error, or left out and counted."""
     encoding: str = ""
     """Of the files; empty: UTF-8 or UTF-16."""
     command: str = ""
@@ -80,6 +80,15 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return how the files are understood."""
         return FileForm(self.columns, self.encoding, self.bad_rows)
 
+    def settled(self) -> ImportOptions:
+        """Return the same with every rule chosen; raises `UsageError` for an unknown one."""
+        skip = self.bad_rows == "skip"
+        duplicates: Duplicates = self.duplicates or ("first" if skip else "refuse")
+        disagreeing: Disagreeing = self.disagreeing or ("drop" if skip else "refuse")
+        ensure_rules(duplicates, disagreeing)
+        unmatched = skip if self.allow_unmatched is None else self.allow_unmatched
+        return msgspec.structs.replace(self, allow_unmatched=unmatched, duplicates=duplicates, disagreeing=disagreeing)
+
 
 def import_answers(catalogue: Catalogue, study: Study, store: Store, options: ImportOptions) -> str:
     """Store the answers of files as a run of a study, and return its name. All of them are stored, or none.
@@ -87,7 +96,7 @@ def import_answers(catalogue: Catalogue, study: Study, store: Store, options: Im
     Raises:
         DataError: a file cannot be read, or a row is for no trial, for several, or no such answer.
     """
-    ensure_rules(options.duplicates, options.disagreeing)
+    options = options.settled()
     try:
         return _Import(catalogue, study, options).store(store)
     except DataError as error:
@@ -193,7 +202,7 @@ class _Import:
             raise self._hinted(
                 DataError(f"{self._answers.path}: no row matches a trial of this study: {why}.", code="import.no-match")
             )
-        rule = self._options.duplicates
+        rule = self._options.duplicates or "refuse"
         settled = settle(self._answers, matched.groups, rule)
         unlike = matcher.contradictions(settled.rows, expanded(stage.trials(self._earlier), settled.copies))
         if unlike and self._options.disagreeing == "refuse":
@@ -359,7 +368,7 @@ def identity_of(answers: Answers, options: ImportOptions) -> Identity:
     columns = ",".join(f"{field}={column}" for field, column in sorted(options.columns.items()))
     digests = ",".join(source.sha256 for source in answers.sources)
     settings: dict[str, Scalar] = {"file_sha256": digests, "columns": columns}
-    if options.duplicates != "refuse":
+    if options.duplicates not in (None, "refuse"):
         settings["duplicates"] = options.duplicates
     return Identity(adapter=ADAPTER, version=VERSION, model=options.model, settings=settings)
 

@@ -164,7 +164,9 @@ class Matcher:
             fields |= {"nearest": nearest.id, "differs": unlike}
         share = f"{len(rows):,} of {len(self._answers.rows):,} rows"
         where = f"{self._answers.numbers(rows)} ({share})"
-        return DataError(f"{where}: {why}. {mend} with --allow-unmatched.", code="import.unmatched", **fields)
+        return DataError(
+            f"{where}: {why}. {mend} with --bad-rows skip, or --allow-unmatched.", code="import.unmatched", **fields
+        )
 
     def _nearest(self, row: Row) -> Trial:
         """Return the trial that differs from a row in the fewest columns, and least in their text."""
@@ -249,7 +251,7 @@ def contradicted(answers: Answers, contradictions: Sequence[Contradiction], matc
         f"{answers.path}: {len(contradictions):,} of the {matched:,} matched rows contradict the data of the study: "
         f"{by_column(contradictions)}. The first is {row.place}, for trial {contradictions[0].trial!r}: "
         f"{first}{swapped}. Give the data set that these answers belong to, or correct the rows; or import them "
-        "as the file states them (--disagreeing keep), or leave them out (--disagreeing drop).",
+        "as the file states them (--disagreeing keep), or leave them out (--disagreeing drop, --bad-rows skip).",
         code="import.contradiction",
         rows=len(contradictions),
         line=row.number,

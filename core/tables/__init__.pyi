@@ -7,6 +7,7 @@ from .reading import Parsed as Parsed
 from .understanding import Form as Form
 from .understanding import Codes as Codes
 from .options import TableOptions as TableOptions
+from .repeats import Repeats as Repeats
 from .faults import LeftOut as LeftOut
 from .faults import RowError as RowError
 from .reading import parse_file as parse_file

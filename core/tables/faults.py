@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,6 +32,13 @@ class RowError(DataError):
     """What the number of the row counts."""
 
 
+class RepeatedRow(RowError):
+    """Report a row that says the same as an earlier one: it counts once, and refuses no file."""
+
+
+E = TypeVar("E", bound=RowError)
+
+
 class RowPlace(NamedTuple):
     """Where a row is."""
 
@@ -52,8 +59,25 @@ def row_error(place: RowPlace, problem: str, code: str, reason: str = "", **fiel
         **fields: Further fields of the error.
     """
     path, unit, number = place
-    error = RowError(f"{path}, {unit} {number}: {problem}", code=code, path=path, line=number, **fields)
-    error.unit, error.problem = unit, problem
+    return _described(
+        RowError(f"{path}, {unit} {number}: {problem}", code=code, **_at(place), **fields), place, problem, reason
+    )
+
+
+def repeated_row(place: RowPlace, problem: str, code: str, reason: str) -> RepeatedRow:
+    """Return the error of a row that says the same as an earlier one; see `row_error`."""
+    path, unit, number = place
+    return _described(
+        RepeatedRow(f"{path}, {unit} {number}: {problem}", code=code, **_at(place)), place, problem, reason
+    )
+
+
+def _at(place: RowPlace) -> dict[str, object]:
+    return {"path": place.path, "line": place.number}
+
+
+def _described(error: E, place: RowPlace, problem: str, reason: str) -> E:
+    error.unit, error.problem = place.unit, problem
     error.reason = reason or problem.partition(": ")[0].partition(". ")[0].rstrip(".")
     return error
 

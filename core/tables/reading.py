@@ -14,7 +14,7 @@ from .columnar import is_columnar, read_columnar
 from .decoding import decode, read_bytes
 from .delimited import read_delimited
 from .documents import is_document, read_documents
-from .faults import LeftOut, RowError, left_out, refusal
+from .faults import LeftOut, RepeatedRow, RowError, left_out, refusal
 from .names import Path, no_column, renamed, resolve_columns
 from .options import PLAIN, TableOptions
 from .rows import Row
@@ -157,6 +157,8 @@ def read_table(
 def parse_file(path: str, form: Form, convert: Callable[[Row], T], options: TableOptions | None = None) -> Parsed[T]:
     """Return what `convert` makes of each row; rows that it refuses are one error, or are left out and counted.
 
+    Where rows have names, `convert` ends with `Repeats.check`.
+
     Args:
         path: The file.
         form: What is known of its columns.
@@ -193,8 +195,9 @@ def parse_rows(
             faults.append(fault)
     total = len(values) + len(faults)
     faults.sort(key=lambda fault: int(str(fault.fields["line"])))
-    if faults and (chosen.bad_rows == "refuse" or not values):
-        raise refusal(path, total, faults, skippable=options is not None and bool(values))
+    unusable = [fault for fault in faults if not isinstance(fault, RepeatedRow)]
+    if unusable and (chosen.bad_rows == "refuse" or not values):
+        raise refusal(path, total, unusable, skippable=options is not None and bool(values))
     if not values:
         raise _no_rows(path)
     remarks += tuple(misspelt_levels(path, [row.cells for row in rows]))

@@ -7,7 +7,7 @@ from importlib.resources import files
 import msgspec
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Form, Row, parse_file
+from ...core.tables import Form, Repeats, Row, parse_file
 from .terms import BETWEEN
 
 REQUIRED = ("first", "second", "category", "kind")
@@ -52,16 +52,14 @@ def load_scenarios(own: str | None = None, built_in: bool = True) -> list[Scenar
             "the study has no scenario. Give a file with scenarios=FILE, or omit built_in.",
             code="data.no-rows",
         )
-    seen: dict[str, Row] = {}
+    form = Form(REQUIRED, ("positive", "stereotype", "rating", "article"))
+    repeats = Repeats((*form.required, *form.optional))
 
     def unique(row: Row) -> Scenario:
         scenario = _scenario(row)
-        if (first := seen.setdefault(scenario.id, row)) is not row:
-            problem = f"scenario {scenario.id!r} is already in {first.path}, line {first.line}. Remove one."
-            raise row.fault(problem, "data.duplicate", "a scenario that is listed before")
+        repeats.check(row, scenario.id, f"scenario {scenario.id!r}")
         return scenario
 
-    form = Form(REQUIRED, ("positive", "stereotype", "rating", "article"))
     return [scenario for path in paths for scenario in parse_file(path, form, unique).values]
 
 

@@ -14,7 +14,7 @@ from ...core.contracts.inputs import file_bytes
 from ...core.contracts.records import Scalar
 from ...core.pictures.checking import CheckedPicture, check_picture, conversion_notes, require_pillow
 from ...core.pictures.names import WHITE
-from ...core.tables import Form, Row, RowError, TableOptions, parse_file
+from ...core.tables import Form, Repeats, Row, RowError, TableOptions, parse_file
 from ...core.tables.options import PLAIN
 from ..shared.images import METADATA, inside
 from .terms import PERSON, VARIANTS
@@ -85,7 +85,15 @@ def read_stimuli(path: str, options: TableOptions = PLAIN, background: str = WHI
     """
     require_pillow("reading images")
     table = Path(path) / METADATA if Path(path).is_dir() else Path(path)
-    parsed = parse_file(str(table), Form(REQUIRED), lambda row: _read(row, table.parent, background), options)
+    repeats = Repeats(REQUIRED)
+
+    def read(row: Row) -> _Checked:
+        entry = _read(row, table.parent, background)
+        name = (entry.stimulus.face, entry.stimulus.variant, entry.stimulus.path)
+        repeats.check(row, name, f"image {entry.stimulus.path!r} of face {entry.stimulus.face!r}")
+        return entry
+
+    parsed = parse_file(str(table), Form(REQUIRED), read, options)
     faults = _faults(parsed.values)
     left = parsed.without([faults[line] for line in sorted(faults)], options)
     checked = [entry for entry in parsed.values if entry.row.line not in faults]

@@ -12,7 +12,7 @@ from ...core.design import AnswerForm, By, Context, Design, Fixed, Group, Levels
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parse_data, parts_of
 from ...core.design.levels import Value
-from ...core.tables import Form, Parsed, Row, TableOptions
+from ...core.tables import Form, Parsed, Repeats, Row, TableOptions
 from .nli_design import FACTORS, Selection
 from .tuples_file import NO_GENDER
 
@@ -43,20 +43,22 @@ def read_inferences(path: str, options: TableOptions | None = None) -> Parsed[In
         DataError: The table cannot be used, a pair lacks a group or has it twice, or there are not two groups.
     """
     parts = parts_of(path)
-    seen: dict[tuple[str, str], int] = {}
+    seen: set[tuple[str, str]] = set()
+    repeats = Repeats((*REQUIRED, *OPTIONAL, *(part.name for part in parts)))
     common: dict[str, tuple[int, dict[str, Scalar]]] = {}
 
     def inference_of(row: Row) -> Inference:
         inference = _from_row(row, parts)
-        if (first := seen.setdefault((inference.pair, inference.group), row.line)) != row.line:
-            named = f"pair {inference.pair!r} has the group {inference.group!r}"
-            problem = f"{named} already on line {first}. Remove one of the rows."
-            raise row.fault(problem, "data.duplicate", "a group that its pair has")
+        name = (inference.pair, inference.group)
+        repeats.check(row, name, f"the group {inference.group!r} of pair {inference.pair!r}")
         line, factors = common.setdefault(inference.pair, (row.line, inference.factors))
         if factors != inference.factors:
-            name = next(name for name in factors if factors[name] != inference.factors[name])
-            problem = f"{name} is {inference.factors[name]!r}, and on line {line} of the same pair {factors[name]!r}."
+            column = next(column for column in factors if factors[column] != inference.factors[column])
+            problem = (
+                f"{column} is {inference.factors[column]!r}, and on line {line} of the same pair {factors[column]!r}."
+            )
             raise row.fault(f"{problem} Make them equal.", "data.contradiction")
+        seen.add(name)
         return inference
 
     parsed = parse_data(path, Form(REQUIRED, OPTIONAL), inference_of, options)

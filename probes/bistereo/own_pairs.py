@@ -11,7 +11,7 @@ from ...core.design import By, Context, Design, Fixed, Group, Levels, Sampled
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parse_data, parts_of
 from ...core.design.levels import Value
-from ...core.tables import Form, Parsed, Row, TableOptions
+from ...core.tables import Form, Parsed, Repeats, Row, TableOptions
 from ..shared.sentence_pairs import Pair, Spans, checked_difference, parts_columns, words
 from .pairs_design import ANSWER, CELL, COLUMNS, ID, SENTIMENTS, Selection, chosen_cells
 from .pairs_texts import SIDES
@@ -42,14 +42,12 @@ def read_pairs(path: str, options: TableOptions | None = None) -> Parsed[Pair]:
     Raises:
         DataError: The file cannot be used, or has rows that cannot.
     """
-    seen: dict[str, int] = {}
     parts = parts_of(path)
+    repeats = Repeats((*REQUIRED, *OPTIONAL, *(part.name for part in parts)))
 
     def pair_of(row: Row) -> Pair:
         pair = _from_row(row, f"row-{row.index + 1}")
-        if (first := seen.setdefault(pair.id, row.line)) != row.line:
-            problem = f"pair {pair.id!r} is already on line {first}. Give every pair its own name."
-            raise row.fault(problem, "data.duplicate", "a name that another pair has")
+        repeats.check(row, pair.id, f"pair {pair.id!r}")
         return msgspec.structs.replace(pair, parts=further(row, parts)) if parts else pair
 
     return parse_data(path, Form(REQUIRED, OPTIONAL), pair_of, options)

@@ -15,8 +15,8 @@ from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parts_of, read_folder
-from ...core.tables import Row, RowError, TableOptions
-from ...core.tables.faults import left_out, refusal
+from ...core.tables import Repeats, Row, RowError, TableOptions
+from ...core.tables.faults import RepeatedRow, left_out, refusal
 from ...core.tables.options import PLAIN
 
 NEEDED = ("descriptor", "term", "attribute")
@@ -151,21 +151,22 @@ def _named(column: str) -> str:
 
 
 def _distinct(path: str, rows: list[Row], options: TableOptions) -> tuple[list[Tuple], str]:
-    tuples: dict[tuple[str, ...], Tuple] = {}
+    tuples: list[Tuple] = []
     faults: list[RowError] = []
     parts = parts_of(path)
+    repeats = Repeats((*COLUMNS, *OWN, "annotators", *(part.name for part in parts)))
     for row in rows:
         try:
             read = _tuple(row, parts)
             name = (read.dimension, read.descriptor, read.term, read.attribute)
-            if tuples.setdefault(name, read) != read:
-                problem = f"({', '.join(name[1:])}) is here again with other values. Keep one of the rows."
-                raise row.fault(problem, "data.contradiction", "a tuple that is here again with other values")
+            repeats.check(row, name, f"({', '.join(name[1:])})")
+            tuples.append(read)
         except RowError as fault:
             faults.append(fault)
-    if faults and (options.bad_rows == "refuse" or not tuples):
-        raise refusal(path, len(rows), faults, skippable=options is not PLAIN and bool(tuples))
-    return list(tuples.values()), left_out(path, len(rows), faults).sentence()
+    unusable = [fault for fault in faults if not isinstance(fault, RepeatedRow)]
+    if unusable and (options.bad_rows == "refuse" or not tuples):
+        raise refusal(path, len(rows), unusable, skippable=options is not PLAIN and bool(tuples))
+    return tuples, left_out(path, len(rows), faults).sentence()
 
 
 def _tuple(row: Row, own: Sequence[AnyFactor]) -> Tuple:

@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Row, csv_text, read_rows
+from ...core.tables import Form, Repeats, Row, csv_text, parse_file
 from .tuples_file import COLUMNS, MARKS, SENTIMENTS, STANDINGS, TERMS, Tuple, read_tuples
 from .tuples_tests import build
 
@@ -100,18 +100,21 @@ def read_sheets(paths: Sequence[str]) -> list[Annotated]:
     """
     cells: dict[tuple[str, ...], Cells] = {}
     ratings: dict[tuple[str, ...], dict[str, int]] = {}
+    repeats = Repeats((RATING,))
+
+    def take(row: Row) -> None:
+        name = tuple(_checked(row, column) for column in NAME)
+        rating = None if row.optional(RATING) is None else ANSWERS[row.choice(RATING, tuple(ANSWERS))]
+        annotator = row.optional("annotator") or Path(row.path).stem
+        if rating is not None:
+            repeats.check(row, (annotator, name), f"the rating of {', '.join(name[1:4])!r} by {annotator!r}")
+        _merge(row, cells.setdefault(name, dict(zip(NAME, name, strict=True))))
+        by_annotator = ratings.setdefault(name, {})
+        if rating is not None:
+            by_annotator[annotator] = rating
+
     for path in paths:
-        for row in read_rows(path, (RATING, *NAME)):
-            name = tuple(_checked(row, column) for column in NAME)
-            _merge(row, cells.setdefault(name, dict(zip(NAME, name, strict=True))))
-            own, annotator = ratings.setdefault(name, {}), row.optional("annotator") or Path(path).stem
-            if row.optional(RATING) is not None:
-                if annotator in own:
-                    raise row.fault(
-                        f"{annotator!r} rates {', '.join(name[1:4])!r} twice. Keep one of the ratings.",
-                        "data.duplicate",
-                    )
-                own[annotator] = ANSWERS[row.choice(RATING, tuple(ANSWERS))]
+        parse_file(path, Form((RATING, *NAME), ("annotator", *ADDED)), take)
     return [Annotated(cells[name], ratings[name]) for name in sorted(cells)]
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.design.folder import parse_data
-from ...core.tables import Form, Parsed, Row, TableOptions
+from ...core.tables import Form, Parsed, Repeats, Row, TableOptions
 from .options import DoraOptions, Modality
 
 REQUIRED = ("dimension", "singular", "plural")
@@ -70,14 +70,11 @@ def read_list(path: str | None, options: TableOptions | None = None) -> Parsed[L
         DataError: the file cannot be used, or a descriptor occurs twice in one dimension.
     """
     shipped = str(files(__package__).joinpath("data/descriptors.csv"))
-    seen: dict[tuple[str, str], Row] = {}
+    repeats = Repeats(REQUIRED)
 
     def listed_of(row: Row) -> Listed:
         dimension, singular, plural = (" ".join(row.filled(name).split()) for name in REQUIRED)
-        first = seen.setdefault((dimension, singular.casefold()), row)
-        if first is not row:
-            problem = f"{singular!r} is already in dimension {dimension!r}, line {first.line}. Remove one."
-            raise row.fault(problem, "data.duplicate", "a descriptor that its dimension has")
+        repeats.check(row, (dimension, singular.casefold()), f"{singular!r} of dimension {dimension!r}")
         return Listed(dimension, singular, plural)
 
     return parse_data(path or shipped, Form(REQUIRED), listed_of, options)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Row, read_rows
+from ...core.tables import Form, Repeats, Row, parse_file
 from .associations import judgements
 from .content_words import lemmas
 
@@ -73,16 +73,26 @@ def read_levels(paths: Sequence[str]) -> pl.DataFrame:
     Raises:
         DataError: a file cannot be read or lacks a column, or a level is not a number from 1 to 5.
     """
-    rows = [(Path(path).stem, row) for path in paths for row in read_rows(path, SHEET)]
-    told = [row.optional("annotator") or (name if len(paths) > 1 else None) for name, row in rows]
+    repeats = Repeats(("level",))
+
+    def rating_of(row: Row) -> tuple[Row, str | None, float | None]:
+        annotator = row.optional("annotator") or (Path(row.path).stem if len(paths) > 1 else None)
+        level = _level(row)
+        if annotator is not None and level is not None:
+            words = tuple(" ".join(row.cells[name].split()).casefold() for name in NAME)
+            repeats.check(row, (annotator, *words), f"the rating of {' / '.join(words)!r} by {annotator!r}")
+        return row, annotator, level
+
+    ratings = [rating for path in paths for rating in parse_file(path, Form(SHEET, ("annotator",)), rating_of).values]
+    rows = [row for row, _, _ in ratings]
     frame = pl.DataFrame(
         {
-            "descriptor": [row.cells["descriptor"].strip() for _, row in rows],
-            "word": [row.cells["word"].strip() for _, row in rows],
-            "name": [row.cells["descriptor"].strip().casefold() for _, row in rows],
-            "lemma": lemmas([row.cells["word"] for _, row in rows]),
-            "annotator": pl.Series(told, dtype=pl.String),
-            "level": pl.Series([_level(row) for _, row in rows], dtype=pl.Float64),
+            "descriptor": [row.cells["descriptor"].strip() for row in rows],
+            "word": [row.cells["word"].strip() for row in rows],
+            "name": [row.cells["descriptor"].strip().casefold() for row in rows],
+            "lemma": lemmas([row.cells["word"] for row in rows]),
+            "annotator": pl.Series([annotator for _, annotator, _ in ratings], dtype=pl.String),
+            "level": pl.Series([level for _, _, level in ratings], dtype=pl.Float64),
         }
     )
     number = pl.int_range(1, pl.len() + 1).over("name", "lemma").cast(pl.String)

@@ -10,7 +10,7 @@ import msgspec
 from ...core.contracts.records import Scalar
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parse_data, parts_of
-from ...core.tables import Form, Parsed, Row, TableOptions
+from ...core.tables import Form, Parsed, Repeats, Row, TableOptions
 from .asking import MASK, mask_left
 from .terms import KINDS
 
@@ -44,15 +44,14 @@ class Masked(msgspec.Struct, frozen=True):
 
 def read_masked(path: str, options: TableOptions | None = None) -> Parsed[Masked]:
     """Read the prompts in the order of the file; raises `DataError` if it has rows that cannot be used."""
-    seen: dict[str, int] = {}
     parts = parts_of(path)
+    repeats = Repeats((*MASKED, *(part.name for part in parts)))
 
     def prompt_of(row: Row) -> Masked:
         name = name_of(row, row.index)
-        if (line := seen.setdefault(name, row.line)) != row.line:
-            problem = f"prompt {name!r} is already on line {line}. Give every prompt its own name."
-            raise row.fault(problem, "data.duplicate", "a name that another prompt has")
-        return _masked(row, name, parts)
+        prompt = _masked(row, name, parts)
+        repeats.check(row, name, f"prompt {name!r}")
+        return prompt
 
     return parse_data(path, Form(MASKED, ("id",)), prompt_of, options)
 

@@ -59,21 +59,25 @@ def read_prompts(data: str | None, truths: str | None, options: TableOptions | N
     if data is not None:
         parsed = read_masked(data, options)
         texts = truths or table_at(data, "truths")
-        return Parsed(parsed.path, _joined(parsed.values, texts), parsed.left_out, parsed.remarks)
+        joined, notes = _joined(parsed.values, texts, options)
+        return Parsed(parsed.path, joined, parsed.left_out, (*parsed.remarks, *notes))
     folder = resources.files(__package__) / "data"
     with resources.as_file(folder / "prompts.csv") as prompts, resources.as_file(folder / "truths.csv") as shipped:
         examples = read_masked(str(prompts))
-        return Parsed(examples.path, _joined(examples.values, truths or str(shipped)), examples.left_out)
+        joined, notes = _joined(examples.values, truths or str(shipped), options)
+        return Parsed(examples.path, joined, examples.left_out, notes)
 
 
-def _joined(rows: Sequence[Masked], truths: str | None) -> list[Prompt]:
-    found = truths_of(rows, truths)
+def _joined(
+    rows: Sequence[Masked], truths: str | None, options: TableOptions | None
+) -> tuple[list[Prompt], tuple[str, ...]]:
+    by_name, notes = truths_of(rows, truths, options)
     first: dict[tuple[str, str], str] = {}
     prompts = []
     for row in rows:
-        texts = found[row.id]
+        texts = by_name[row.id]
         same = (row.category, " ".join(row.masked.lower().split()))
         source = first.setdefault(same, row.id)
         sides = (tuple(texts[STEREOTYPE]), tuple(texts[ANTI]))
         prompts.append(Prompt(row.id, row.category, row.direction, row.masked, source, *sides, row.parts))
-    return prompts
+    return prompts, notes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Row, read_rows
+from ...core.tables import Form, Repeats, Row, parse_file
 from .masked import CATEGORIES
 from .terms import ANTI, ENCODER, LOST, STEREOTYPE, VERDICT
 
@@ -33,15 +33,20 @@ def read_counts(path: str, model: str | None) -> pl.DataFrame:
     Raises:
         DataError: The file cannot be used, or has several models and none is chosen.
     """
-    rows = read_rows(path, COUNTED)
-    own = [row for row in rows if _full(row.cells["model"]) == _chosen(path, rows, model)]
-    records = [record for row in own for record in _records(row)]
+    repeats = Repeats(COUNTED[2:])
+    names: dict[str, str] = {}
+
+    def count_of(row: Row) -> tuple[str, list[tuple[str, str, str | None]]]:
+        name, records = _full(row.filled("model")), list(_records(row))
+        repeats.check(row, (name, _category(row)), f"the count of {_category(row)!r} of {row.cells['model']!r}")
+        names.setdefault(name, row.cells["model"].strip())
+        return name, records
+
+    counts = parse_file(path, Form(COUNTED), count_of).values
+    chosen = _chosen(path, names, model)
+    records = [record for name, of_category in counts if name == chosen for record in of_category]
     frame = pl.DataFrame(records, schema=["prompt", "category", "verdict"], orient="row")
     there = pl.col("verdict").is_not_null()
-    if frame["prompt"].n_unique() < frame.height:
-        raise DataError(
-            f"{path}: a category of {own[0].cells['model']!r} appears twice. Remove one.", code="data.duplicate"
-        )
     return frame.with_columns(
         source=pl.col("prompt"),
         kind=pl.lit(VERDICT),
@@ -58,13 +63,12 @@ def _full(name: str) -> str:
     return NAMES.get(lowered, lowered)
 
 
-def _chosen(path: str, rows: Sequence[Row], model: str | None) -> str:
-    names = {_full(name): name.strip() for name in reversed([row.filled("model") for row in rows])}
+def _chosen(path: str, names: Mapping[str, str], model: str | None) -> str:
     if model is None and len(names) == 1:
         return next(iter(names))
     if model is not None and _full(model) in names:
         return _full(model)
-    known = f"{path} has the counts of {', '.join(map(repr, reversed(names.values())))}"
+    known = f"{path} has the counts of {', '.join(map(repr, names.values()))}"
     if model is None:
         raise DataError(f"{known}. Choose one: --set published_model=NAME.", code="published.model")
     raise DataError(

@@ -5,11 +5,13 @@ They are the pairs of IndiBias, or your own texts, in addition to the sentence c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from ...core.contracts.errors import DataError
-from ...core.tables import Row, read_rows
+from ...core.tables import Form, Repeats, Row, TableOptions, read_table
+from ...core.tables.options import PLAIN
+from ...core.tables.reading import parse_rows
 from .asking import mask_left
 from .masked import PAIRS, Masked, category_of, name_of
 from .terms import KINDS
@@ -22,34 +24,40 @@ Texts = dict[str, list[str]]
 """Ground truths by kind."""
 
 
-def truths_of(rows: Sequence[Masked], path: str | None) -> dict[str, Texts]:
-    """Return the texts of each prompt, at least one of each kind.
+def truths_of(
+    rows: Sequence[Masked], path: str | None, options: TableOptions | None = None
+) -> tuple[dict[str, Texts], tuple[str, ...]]:
+    """Return the texts of each prompt, at least one of each kind, and what was left out of the file, in sentences.
 
     Raises:
         DataError: The file or one of its rows cannot be used, or a prompt lacks a text of either kind.
     """
-    by_name = _read(path, rows)
+    by_name, notes = _read(path, rows, options)
     for row in rows:
         _ensure_both(row, by_name[row.id], path)
-    return by_name
+    return by_name, notes
 
 
-def _read(path: str | None, rows: Sequence[Masked]) -> dict[str, Texts]:
+def _read(
+    path: str | None, rows: Sequence[Masked], options: TableOptions | None
+) -> tuple[dict[str, Texts], tuple[str, ...]]:
     by_name: dict[str, Texts] = {row.id: {kind: [] for kind in KINDS} for row in rows}
     if path is None:
         _add_filled(by_name, rows)
-        return by_name
-    records = read_rows(path, ())
-    header = records[0].cells
-    if set(ALIGNED) <= set(header):
-        _pair(by_name, rows, records)
-    elif set(OWN) <= set(header):
+        return by_name, ()
+    # What `columns` and `values` say is of the file of prompts.
+    plain = PLAIN if options is None else TableOptions(bad_rows=options.bad_rows)
+    table = read_table(path, (), (*OWN, *ALIGNED), plain)
+    if set(ALIGNED) <= set(table.columns):
+        _pair(by_name, rows, table.rows)
+    elif set(OWN) <= set(table.columns):
         _add_filled(by_name, rows)
-        _add_own(by_name, records)
+        parsed = parse_rows(table, Form(OWN), _adding(by_name), None if options is None else plain)
+        return by_name, parsed.notes()
     else:
         wanted = " or ".join(", ".join(map(repr, names)) for names in (OWN, ALIGNED))
         raise DataError(f"{path} has no ground truths. It needs the columns {wanted}.", code="data.column-missing")
-    return by_name
+    return by_name, ()
 
 
 def _add_filled(by_name: Mapping[str, Texts], rows: Sequence[Masked]) -> None:
@@ -57,23 +65,25 @@ def _add_filled(by_name: Mapping[str, Texts], rows: Sequence[Masked]) -> None:
         by_name[row.id][row.kind].append(row.filled)
 
 
-def _add_own(by_name: Mapping[str, Texts], records: Sequence[Row]) -> None:
-    """Add texts to the completed sentences; a repetition counts once."""
-    said = {(name, _same(text)): (kind, 0) for name, texts in by_name.items() for kind in KINDS for text in texts[kind]}
-    for record in records:
-        name, kind = record.filled("prompt"), record.choice("type", KINDS)
+def _adding(by_name: Mapping[str, Texts]) -> Callable[[Row], None]:
+    """Return what adds a row's text to those of its prompt, the completed sentence among them; each counts once."""
+    filled = {(name, _same(text)): kind for name, texts in by_name.items() for kind in KINDS for text in texts[kind]}
+    repeats = Repeats(("prompt", "type"))
+
+    def add(row: Row) -> None:
+        name, kind = row.filled("prompt").strip(), row.choice("type", KINDS)
         if name not in by_name:
-            raise record.fault(f"there is no prompt {name!r}. Remove the row, or correct its name.", "data.no-match")
-        text = _whole(record, "text")
-        other, line = said.setdefault((name, _same(text)), (kind, record.line))
-        if line == record.line:
+            problem = f"there is no prompt {name!r}. Remove the row, or correct its name."
+            raise row.fault(problem, "data.no-match", "a prompt that is not there")
+        text = _whole(row, "text")
+        if (other := filled.get((name, _same(text)))) not in (None, kind):
+            problem = f"prompt {name!r} has the {other} text {text!r} as the sentence completed with its Ground_Truths."
+            raise row.fault(f"{problem} Correct the type or the text.", "data.duplicate", "a text of both types")
+        repeats.check(row, (name, _same(text)), f"text {text!r} of prompt {name!r}")
+        if other is None:
             by_name[name][kind].append(text)
-        elif line or other != kind:
-            where = f"on line {line}" if line else "as the sentence completed with its Ground_Truths"
-            mend = "Remove one of the two." if other == kind else "Correct the type or the text of one."
-            raise record.fault(
-                f"prompt {name!r} has the {other} text {text!r} already, {where}. {mend}", "data.duplicate"
-            )
+
+    return add
 
 
 def _whole(record: Row, column: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from ...core.contracts.errors import DataError
 from ...core.design.factors import AnyFactor
 from ...core.design.folder import further, parse_data, parts_of
-from ...core.tables import Form, Parsed, Row, TableOptions, read_rows
+from ...core.tables import Form, Parsed, Repeats, Row, TableOptions, parse_file
 from .items import AS_PUBLISHED, BLANK, DOMAINS, OPTIONS, PRONOUNS, Item
 from .reading import normal
 from .templates import derive
@@ -45,15 +45,13 @@ def read_items(path: str, direction: str, options: TableOptions | None = None, b
     Raises:
         DataError: the file or one of its rows cannot be used, or it has no row of this direction.
     """
-    seen: dict[tuple[str, ...], int] = {}
     parts = parts_of(path)
+    repeats = Repeats((*REQUIRED, "template", "term", *(part.name for part in parts)))
 
     def item_of(row: Row) -> Item:
-        cells = tuple(row.cells[name] for name in REQUIRED)
-        if (first := seen.setdefault(cells, row.line)) != row.line:
-            problem = f"this item is already on line {first}. Remove one of the two."
-            raise row.fault(problem, "data.duplicate", "an item that is in the file before")
-        return _item(row, str(row.index), blank, parts)
+        item = _item(row, str(row.index), blank, parts)
+        repeats.check(row, tuple(row.cells[name] for name in REQUIRED), "this item")
+        return item
 
     parsed = parse_data(path, Form(REQUIRED, ("template", "term")), item_of, options)
     items = [item for item in parsed.values if item.direction == direction]
@@ -136,14 +134,25 @@ def read_counts(path: str, direction: str, model: str | None) -> list[Count]:
         DataError: the file cannot be used, it has several models and none is chosen, or the pronouns of a cell do not
             sum to its row `all`.
     """
-    rows = read_rows(path, COUNTED)
-    model = _model(path, rows, model)
-    own = [row for row in rows if row.cells["model"] == model and row.cells["direction"].lower() == direction]
-    if not own:
+    repeats = Repeats(COUNTED)
+
+    def count_of(row: Row) -> tuple[Row, Count]:
+        count = _count(row)
+        name = (row.cells["model"], row.cells["direction"].lower(), count.domain, count.given, count.pronoun)
+        repeats.check(row, name, f"the count of {' '.join(name)}")
+        return row, count
+
+    every = parse_file(path, Form(COUNTED), count_of).values
+    model = _model(path, [row for row, _ in every], model)
+    counts = [
+        (row, count)
+        for row, count in every
+        if row.cells["model"] == model and row.cells["direction"].lower() == direction
+    ]
+    if not counts:
         raise DataError(
             f"{path} has no counts of {model!r} in the direction {direction.upper()!r}.", code="data.no-match"
         )
-    counts = [(row, _count(row)) for row in own]
     _ensure_sums(counts)
     return [count for _, count in counts if count.pronoun != "all"]
 

@@ -220,6 +220,21 @@ def test_one_of_two_answers_may_be_chosen(take, store, rule, lengths):
     assert f"--duplicates {rule}" in " ".join(warnings_of(scores)) and list(Checks(store).problems()) == []
 
 
+def test_bad_rows_skip_is_the_one_switch_for_all_rows_that_cannot_be_used(take):
+    """Unmatched, answered again, and contradicting: refused alone, left out and counted together."""
+    again = [("trial", "response", "kind"), ("t0", "a", "even"), ("t0", "ccc", "even"), ("t1", "bb", "odd")]
+    more = [("t9", "x", "odd"), ("t2", "dddd", "seven")]
+    with raises_code(DataError, "import.unmatched", "--bad-rows skip"):
+        take(*again, *more, kinds=(ChosenStage,), n=3)
+    scores = take(*again, *more, kinds=(ChosenStage,), n=3, how={"bad_rows": "skip"})
+    counts = scores.manifest.stages["count"].counts
+    assert (counts["unmatched"], counts["duplicates"], counts["disagreeing"]) == (1, 1, 1)
+    assert scores.last["length"].to_list() == [1, 2, None]
+    with raises_code(DataError, "import.contradiction", "--bad-rows skip"):
+        chosen = {"bad_rows": "skip", "disagreeing": "refuse"}
+        take(*again, *more, kinds=(ChosenStage,), n=3, how=chosen)
+
+
 def test_more_rows_than_repeats_are_refused_even_if_they_are_the_same(take):
     rows = [("number", "response"), *[(0, "a")] * 4]
     with raises_code(DataError, "import.too-many", "3 times"):

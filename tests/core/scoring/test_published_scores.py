@@ -61,6 +61,18 @@ def test_scores_of_two_models_are_compared_from_the_store_alone(tmp_path):
     assert "beta" in result.stdout and "alpha" in result.stdout and "Resume" not in result.stdout
 
 
+def test_published_scores_of_a_whole_study_have_a_verdict_and_are_replicated_from_the_store(tmp_path, shared_data):
+    """Rows of a table have no prompts: they counted as one, so that 1,508 pairs were too few to show a number."""
+    path = shared_data / "crows_pairs" / "bert_crows_score.csv"
+    shown = call(tmp_path, "score", "crows-pairs", "--scores", str(path), "--model", "bert-base-uncased")
+    assert shown.returncode == 0 and "distinct prompt" not in shown.stdout and "n = 1,508" in shown.stdout
+    (run,) = (tmp_path / "runs").iterdir()
+    (answer,) = json.loads((run / "answers.json").read_text("utf-8"))["answers"]
+    assert answer["state"] == "yes"
+    compared = call(tmp_path, "study", "replicate", "crows-pairs", "--run", run.name)
+    assert compared.returncode == 0 and "3 of 3 reproduced" in compared.stdout
+
+
 def test_stored_scores_are_the_rows_of_the_file(tmp_path):
     scored(tmp_path, "alpha", 0)
     (run,) = manifests(tmp_path)

@@ -59,7 +59,7 @@ def test_untidy_file_is_read_as_the_tidy_one(file, lines, end, mark):
 @pytest.mark.parametrize(
     ("lines", "code", "named"),
     [
-        ((FULL, ABOVE, BELOW, BELOW.replace("strong", "sturdy")), "data.contradiction", "line 4"),
+        ((FULL, ABOVE, BELOW, BELOW.replace("strong", "sturdy")), "data.duplicate", "line 4"),
         (("term,descriptor,noun,attribute", "man,short,man,weak"), "data.column-twice", "'term'"),
         (("descriptor,attribute", "short,weak"), "data.column-missing", "'term'"),
         ((FULL,), "data.no-rows", "no rows"),

@@ -336,7 +336,7 @@ def test_counts_of_a_model_are_found_by_its_short_or_its_full_name(imported):
     [
         ("A,Caste,3,2,5\n", "data.value", "category_size"),
         ("A,Kaste,1,2,5\n", "data.unknown-value", "'caste'"),
-        ("A,Caste,1,2,5\nA,caste,1,2,5\n", "data.duplicate", ""),
+        ("A,Caste,1,2,5\nA,caste,1,3,5\n", "data.duplicate", "n_total"),
     ],
 )
 def test_impossible_counts_are_refused(imported, rows, code, named):

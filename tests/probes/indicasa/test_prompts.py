@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from prejudge.core.contracts.errors import DataError
+from prejudge.core.tables import TableOptions
 from prejudge.probes.indicasa.masked import CATEGORIES
 from prejudge.probes.indicasa.prompts import read_prompts
 from prejudge.testing import raises_code
@@ -77,6 +78,19 @@ def test_text_that_repeats_the_filled_sentence_is_not_counted_twice(read, text):
     assert prompt.antis == ("The Dalit family is rich.",)
 
 
+def test_text_that_stands_twice_counts_once_and_is_said(tmp_path):
+    """It differs in case only. Of a prompt that is not there every row is named, and may be left out."""
+    again = TRUTHS.splitlines()[1].upper().replace("A,ANTI-STEREOTYPE", "a,anti-stereotype")
+    data, truths = tmp_path / "prompts.csv", tmp_path / "truths.csv"
+    data.write_text(HEADER + GOOD)
+    truths.write_text(f"{TRUTHS}{again}\nx,stereotype,one\ny,stereotype,two\n")
+    with raises_code(DataError, "data.no-match", "'x'", "'y'", "--bad-rows skip"):
+        read_prompts(str(data), str(truths), TableOptions())
+    parsed = read_prompts(str(data), str(truths), TableOptions(bad_rows="skip"))
+    assert [len(prompt.antis) for prompt in parsed.values] == [1]
+    assert "says the same as an earlier one (1); a prompt that is not there (2)" in " ".join(parsed.notes())
+
+
 def test_published_pairs_are_joined_row_by_row_and_turned_for_antistereo(read):
     rows = GOOD.replace("a,", "0,", 1) + "1,antistereo,Caste,A <MASK> teaches well.,Dalit\n"
     pairs = "7,The Brahmin family is rich.,The Dalit family is rich.,Caste,stereo\n"
@@ -103,7 +117,7 @@ def test_pair_of_another_sentence_is_refused(read):
         ("a,stereo,Caste,The <MASK> family, \n", "data.cell-empty", "'Ground_Truths'"),
         ("a,stereo,Caste,The <MASK> family,<mask>\n", "data.text", "'The <mask> family'"),
         ("a,sterio,Caste,The <MASK> family,Brahmin\n", "data.unknown-value", "'stereo'"),
-        (GOOD + GOOD, "data.duplicate", "'a'"),
+        (GOOD + GOOD.replace("rich", "poor"), "data.duplicate", "'a'"),
     ],
 )
 def test_unusable_prompt_is_named_with_its_line(read, rows, code, named):
@@ -119,11 +133,6 @@ def test_unusable_prompt_is_named_with_its_line(read, rows, code, named):
         ("prompt,type,text\nb,stereotype,x\n", "data.no-match", "'b'"),
         ("prompt,type,text\na,anti-stereotype, \n", "data.cell-empty", "'text'"),
         ("prompt,type,text\na,antistereotype,x\n", "data.unknown-value", "'anti-stereotype'"),
-        (
-            TRUTHS + TRUTHS.splitlines()[1].upper().replace("A,ANTI-STEREOTYPE", "a,anti-stereotype") + "\n",
-            "data.duplicate",
-            "line 2",
-        ),
         (TRUTHS + "a,stereotype,the Dalit family is rich\n", "data.duplicate", "line 2"),
         ("prompt,type,text\na,anti-stereotype, the brahmin  family is rich\n", "data.duplicate", "Ground_Truths"),
         (

@@ -63,9 +63,9 @@ def test_bad_item_is_refused(own, line, code, named):
         read_items(own(HEADER, line), "sai")
 
 
-def test_row_that_stands_twice_is_refused(own):
-    with raises_code(DataError, "data.duplicate", "line 4", "line 2"):
-        read_items(own(HEADER, ITEM, OTHER, ITEM), "sai")
+def test_row_that_stands_twice_counts_once_and_is_said(own):
+    parsed = read_items(own(HEADER, ITEM, ITEM), "sai")
+    assert len(parsed.values) == 1 and "1 of 2 rows" in " ".join(parsed.notes())
 
 
 def test_template_and_term_are_found():

@@ -96,6 +96,28 @@ def test_a_setting_of_the_model_is_a_choice(tmp_path):
     assert found.multiverse.every == 27
 
 
+@pytest.mark.models
+def test_start_of_a_vision_language_model_is_a_choice(tmp_path):
+    """The declared choice reaches a real LLaVA, is asked anew, and changes what it says of plain sentences."""
+    llava = pytest.importorskip("tests.adapters.llava_files")
+    llava.make_llava(tmp_path / "tiny-llava")
+    path = tmp_path / "tiny-llava"
+    (tmp_path / "registry.toml").write_text(f'[models.seeing]\nadapter = "hf-vlm"\nsettings = {{ model = "{path}" }}\n')
+    made = prejudge.Settings(
+        store=str(tmp_path / "p.db"), runs=str(tmp_path / "runs"), registry=str(tmp_path / "registry.toml")
+    )
+    small = {"per_cell": 2, "axes": ["height"], "genders": ["women"], "scoring": "sentence"}
+    one, other = "seeing", 'seeing[start="\\n"]'
+    first = prejudge.run("bistereo-pairs", one, made, **small)
+    (missing,) = prejudge.multiverse("bistereo-pairs", one, made, group=GROUP, **small).multiverse.missing
+    assert missing.study.roles == {"subject": other} and missing.requests == first.observations.height
+    second = prejudge.run("bistereo-pairs", other, made, **small)
+    found = prejudge.multiverse("bistereo-pairs", one, made, group=GROUP, **small)
+    assert not found.multiverse.missing and set(found.estimates["model.start"]) == {"auto", "\n"}
+    both = [run.observations.sort("pair", "side")["log_probability"] for run in (first, second)]
+    assert (both[0] != both[1]).all()
+
+
 def test_values_are_those_of_score(found, settings):
     """Each universe has the estimate that `score --set` gives by hand."""
     run = found.estimates["run"][0]
