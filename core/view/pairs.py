@@ -69,6 +69,7 @@ def _twins(design: Roles, index: Index) -> Twins | None:
     measured = outcome.is_in(design.answer.up) if design.answer.up else outcome.cast(pl.Float64, strict=False)
     if measured.is_null().all():
         return None  # words have no side
+    frame = frame.with_columns(_values(index.columns[name]).alias(name) for name in unit if name not in frame.columns)
     rows = frame.select(*unit, pl.col(group.name).cast(pl.String).alias(LEVEL)).with_columns(
         _values(index.columns["stage"]).alias("_stage"),
         measured.cast(pl.Float64).fill_nan(None).alias(VALUE),
