@@ -117,13 +117,11 @@ def _strata_of(population: Population) -> tuple[list[Stratum], Codes]:
 def allocated(sizes: Sequence[int], n: int) -> list[int]:
     """Return how many are drawn of each stratum: by the root of its size, so that rare verdicts are seen too.
 
-    They are `n` together, or all answers where there are fewer; more only where `LEAST` of each stratum is more.
+    They are `n` together, or all answers; more only where `LEAST` of each stratum is more.
     """
     limits, roots = np.asarray(sizes, dtype=np.int64), np.sqrt(np.asarray(sizes, dtype=np.float64))
     counts = np.minimum(limits, LEAST)
-    remaining = min(n, int(limits.sum())) - int(counts.sum())
-    for _ in range(max(remaining, 0)):
-        # The next one goes where the fewest are drawn for the root of the size.
+    for _ in range(min(n, int(limits.sum())) - int(counts.sum())):
         ratios = np.where(counts < limits, (counts + 1) / np.maximum(roots, 1.0), np.inf)
         counts[int(np.argmin(ratios))] += 1
     return [int(count) for count in counts]

@@ -32,13 +32,13 @@ def runs(room: Room, request: Request) -> Response:
     pair = _latest([run for run, _ in found if run.is_result] or [run for run, _ in found])
     results = {run.name: room.replies(run) for run, _ in found}
     store = str(room.store.url.database or "")
-    return html("runs.html", title="Runs", runs=found, results=results, pair=pair, store=store, has_twins=has_twins)
+    return html("runs.html", title="Runs", runs=found, results=results, pair=pair, store=store)
 
 
 def has_twins(manifest: Manifest) -> bool:
     """Return whether the declared design compares groups whose answers can be told apart."""
     design = manifest.design
-    return design is not None and design.answer is not None and any(one.role == "group" for one in design.declared)
+    return design is not None and design.answer is not None and any(part.role == "group" for part in design.declared)
 
 
 def _latest(found: list[RunRow]) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def _pair(a: Index, b: Index) -> Pairing:
 def _models(first: RunRow, second: RunRow) -> tuple[str, str]:
     """Return what two runs are called side by side: by their models, numbered where it is one."""
     studies = [manifest_of(run) for run in (first, second)]
-    a, b = (one.study.roles.get(SUBJECT) or next((m.model for m in one.identities.values()), "") for one in studies)
+    a, b = (m.study.roles.get(SUBJECT) or next((i.model for i in m.identities.values()), "") for m in studies)
     return (a, b) if a and b and a != b else (f"{a or 'run'} (first)", f"{b or 'run'} (second)")
 
 
