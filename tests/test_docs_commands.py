@@ -42,7 +42,6 @@ SPENDING = {"run", "resume"}
 NEEDS = {
     "docs/guides/workers.md": ("ray",),
     "docs/studies/attractiveness.md": ("PIL",),
-    "docs/studies/dora-details.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/dora.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/indicasa.md": ("sentence_transformers",),
     "docs/train-encoder.md": ("sentence_transformers", "sklearn"),
