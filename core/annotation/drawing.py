@@ -115,10 +115,16 @@ def _strata_of(population: Population) -> tuple[list[Stratum], Codes]:
 
 
 def allocated(sizes: Sequence[int], n: int) -> list[int]:
-    """Return how many are drawn of each stratum: by the root of its size, so that rare verdicts are seen too."""
-    roots = np.sqrt(np.asarray(sizes, dtype=np.float64))
-    wanted = np.rint(n * roots / roots.sum()) if len(sizes) else roots
-    return [int(min(size, max(LEAST, share))) for size, share in zip(sizes, wanted, strict=True)]
+    """Return how many are drawn of each stratum: by the root of its size, so that rare verdicts are seen too.
+
+    They are `n` together, or all answers; more only where `LEAST` of each stratum is more.
+    """
+    limits, roots = np.asarray(sizes, dtype=np.int64), np.sqrt(np.asarray(sizes, dtype=np.float64))
+    counts = np.minimum(limits, LEAST)
+    for _ in range(min(n, int(limits.sum())) - int(counts.sum())):
+        ratios = np.where(counts < limits, (counts + 1) / np.maximum(roots, 1.0), np.inf)
+        counts[int(np.argmin(ratios))] += 1
+    return [int(count) for count in counts]
 
 
 def new_sample() -> str:

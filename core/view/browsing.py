@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..contracts.errors import UnknownNameError
-from ..engine.manifest import manifest_of
+from ..engine.manifest import Manifest, manifest_of
 from ..store import RunRow, list_runs
 from .answering import Pages, html, ready, run_of, view_of
 from .certified import certificates_of
@@ -30,7 +30,15 @@ def runs(room: Room, request: Request) -> Response:
     """Show the runs, the newest first."""
     found = [(run, manifest_of(run)) for run in reversed(list_runs(room.store))]
     pair = _latest([run for run, _ in found if run.is_result] or [run for run, _ in found])
-    return html("runs.html", title="Runs", runs=found, pair=pair, store=str(room.store.url.database or ""))
+    results = {run.name: room.replies(run) for run, _ in found}
+    store = str(room.store.url.database or "")
+    return html("runs.html", title="Runs", runs=found, results=results, pair=pair, store=store)
+
+
+def has_twins(manifest: Manifest) -> bool:
+    """Return whether the declared design compares groups whose answers can be told apart."""
+    design = manifest.design
+    return design is not None and design.answer is not None and any(part.role == "group" for part in design.declared)
 
 
 def _latest(found: list[RunRow]) -> tuple[str, str]:
@@ -57,6 +65,7 @@ def trials(room: Room, request: Request) -> Response:
         **_listed(room, run, index, view, shown(room.store, run, index, rows), request),
         # What has few levels can be taken in at once, and comes first.
         facets=sorted(found.facets, key=lambda facet: len(facet.counts) > LISTED),
+        twins=has_twins(manifest_of(run)),
         count=len(found.rows),
         total=found.total,
         place=place,

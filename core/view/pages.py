@@ -23,6 +23,8 @@ MOST_CHARACTERS = 1_000_000
 BEGIN = 20_000
 """Characters of a text that are shown at once: a browser takes seconds to break a word of a million into lines."""
 PIECE = 5_000
+FOLDED = 100
+"""Levels of a facet from which on it is folded until it is opened."""
 ROOMS = {"/": "Runs", "/samples": "Samples to label", "/certificates": "Certificates"}
 SERVED: ContextVar[frozenset[str]] = ContextVar("SERVED", default=frozenset())
 """Paths of the application that answers: a page leads only to what is there, which without a store is little."""
@@ -52,7 +54,9 @@ def script() -> str:
 def _environment() -> jinja2.Environment:
     environment = environment_of(_resource, MOST_CHARACTERS)
     environment.filters.update(level=level, moment=moment, group_value=label)
-    environment.globals.update(altered=ALTERED.get, run_url=run_url, rooms=rooms, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE)
+    environment.globals.update(
+        altered=ALTERED.get, run_url=run_url, rooms=rooms, WHERE=WHERE, BEGIN=BEGIN, PIECE=PIECE, FOLDED=FOLDED
+    )
     return environment
 
 

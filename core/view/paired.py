@@ -9,6 +9,8 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..catalogue.study import SUBJECT
+from ..engine.manifest import manifest_of
 from ..report.marked import marked
 from ..store import RunRow, get_run
 from .answering import Pages, html, ready, view_of
@@ -70,6 +72,13 @@ def _pair(a: Index, b: Index) -> Pairing:
     return Pairing(ours, theirs, columns, a.rows - len(ours), b.rows - len(ours))
 
 
+def _models(first: RunRow, second: RunRow) -> tuple[str, str]:
+    """Return what two runs are called side by side: by their models, numbered where it is one."""
+    studies = [manifest_of(run) for run in (first, second)]
+    a, b = (m.study.roles.get(SUBJECT) or next((i.model for i in m.identities.values()), "") for m in studies)
+    return (a, b) if a and b and a != b else (f"{a or 'run'} (first)", f"{b or 'run'} (second)")
+
+
 def compare(room: Room, request: Request) -> Response:
     """Show two runs trial by trial: what each answered, and where they differ."""
     first, second = (get_run(room.store, request.query_params.get(name, "")) for name in ("a", "b"))
@@ -87,6 +96,7 @@ def compare(room: Room, request: Request) -> Response:
     return html(
         "compare.html",
         title="Two runs",
+        models=_models(first, second),
         first=first,
         second=second,
         base=f"/compare?{urlencode({'a': first.name, 'b': second.name})}",

@@ -51,12 +51,12 @@ def twins_of_run(room: Room, run: RunRow, index: Index) -> Twins | None:
     if index.folder not in twins:
         design = manifest_of(run).design
         twins[index.folder] = None if design is None else _twins(design, index)
-    found: Twins | None = twins[index.folder]
-    return found
+    pairs_of_run: Twins | None = twins[index.folder]
+    return pairs_of_run
 
 
 def _twins(design: Roles, index: Index) -> Twins | None:
-    names = [one.factor or one.name for one in design.declared] + [one.name for one in design.declared]
+    names = [part.factor or part.name for part in design.declared] + [part.name for part in design.declared]
     present = [name for name in dict.fromkeys(names) if name in index.columns]
     frame = design.join(pl.DataFrame({name: _values(index.columns[name]) for name in present}))
     group = next((part for part in design.declared if part.role == "group" and part.name in frame.columns), None)
@@ -69,6 +69,7 @@ def _twins(design: Roles, index: Index) -> Twins | None:
     measured = outcome.is_in(design.answer.up) if design.answer.up else outcome.cast(pl.Float64, strict=False)
     if measured.is_null().all():
         return None  # words have no side
+    frame = frame.with_columns(_values(index.columns[name]).alias(name) for name in unit if name not in frame.columns)
     rows = frame.select(*unit, pl.col(group.name).cast(pl.String).alias(LEVEL)).with_columns(
         _values(index.columns["stage"]).alias("_stage"),
         measured.cast(pl.Float64).fill_nan(None).alias(VALUE),
@@ -95,8 +96,8 @@ def _unit(design: Roles, group: Declared, index: Index, frame: pl.DataFrame) -> 
     present += [n for n, role in roles.items() if role in ("context", "balanced", "repeat") and n in frame.columns]
     if missing:
         factors = [c.name for c in index.columns.values() if c.role == "factor" and c.name not in roles]
-        whole = frame.with_columns(_values(index.columns[name]).alias(name) for name in factors)
-        numbers = whole.group_by(*dict.fromkeys((*present, group.name))).agg(pl.col(factors).n_unique())
+        extended = frame.with_columns(_values(index.columns[name]).alias(name) for name in factors)
+        numbers = extended.group_by(*dict.fromkeys((*present, group.name))).agg(pl.col(factors).n_unique())
         present += [name for name in factors if (numbers[name] > 1).any()]
     return list(dict.fromkeys(name for name in present if name != group.name))
 
@@ -136,9 +137,9 @@ def pairs(room: Room, request: Request) -> Response:
     sides = [shown(room.store, run, index, page[name].to_list()) for name in (SIDE, OTHER) if page.height]
     beside = []
     for first, second in zip(*sides, strict=True) if sides else ():
-        asked = marked([opening("\n\n".join(text for _, text in one.asked)) for one in (first, second)])
-        said = marked([one.opening for one in (first, second)])
-        beside.append(tuple(zip((first, second), asked, said, strict=True)))
+        asked = marked([opening("\n\n".join(text for _, text in side.asked)) for side in (first, second)])
+        answers = marked([side.opening for side in (first, second)])
+        beside.append(tuple(zip((first, second), asked, answers, strict=True)))
     return html(
         "pairs.html",
         title=f"Twins of {run.name}",

@@ -17,6 +17,7 @@ from ..scoring.unproved import unproved_words
 from ..store import RunRow
 from .answering import Pages, html, ready, run_of, view_of
 from .numbers import Row, numbers_of
+from .pairs import twins_of_run
 from .room import Room
 from .urls import View, group_view, run_url
 
@@ -92,13 +93,19 @@ def _report(room: Room, run: RunRow) -> Path:
 
 
 def answers(room: Room, request: Request) -> Response:
-    """Lead from a number of the report to its answers: what is no column, such as a threshold, is no filter."""
+    """Lead from a number to the twins behind it that disagree, else to its answers.
+
+    What is no column, such as a threshold, is no filter.
+    """
     run, filters = run_of(room, request), view_of(request).filters
-    others = filters.keys() - ready(room, run).columns.keys()
+    index = ready(room, run)
+    others = filters.keys() - index.columns.keys()
     if others:
         others &= {name for row in numbers_of(room, run)[0] for name in row.group}
-    left = {name: words for name, words in filters.items() if name not in others}
-    return RedirectResponse(run_url(run.name, query=View(filters=left).query), status_code=303)
+    view = View(filters={name: words for name, words in filters.items() if name not in others})
+    twins = twins_of_run(room, run, index)
+    disagree = twins is not None and twins.of(index, view).height > 0
+    return RedirectResponse(run_url(run.name, *(["twins"] if disagree else []), query=view.query), status_code=303)
 
 
 PAGES: Pages = {

@@ -12,12 +12,19 @@ from ..catalogue.study import Catalogue
 from ..contracts.errors import PrejudgeError
 from ..contracts.estimates import COMMON, Measure
 from ..engine.manifest import as_made, manifest_of, read_manifest
+from ..report.output import ANSWERS
 from ..report.place import folder_within
 from ..scoring.worded import measure_in
 from ..store import RunRow, Store
 from .shelf import Index, Shelf
 
 REPORT = "report.html"
+
+
+class _Record(msgspec.Struct):
+    """What `answers.json` has for the list of runs."""
+
+    answers: list[dict[str, Any]] = []
 
 
 class Room(msgspec.Struct, frozen=True, dict=True):
@@ -53,6 +60,15 @@ class Room(msgspec.Struct, frozen=True, dict=True):
         folder = self.folder(run)
         path = None if folder is None else folder / REPORT
         return path if path is not None and path.is_file() else None
+
+    def replies(self, run: RunRow) -> list[dict[str, Any]]:
+        """Return what the report of a run answers, from its `answers.json`: `asks`, `verdict` and `sentence` each."""
+        folder = self.folder(run)
+        try:
+            record = msgspec.json.decode((folder / ANSWERS).read_bytes(), type=_Record) if folder is not None else None
+        except (OSError, msgspec.MsgspecError):
+            return []
+        return record.answers if record is not None else []
 
     def declared(self, run: RunRow, index: Index) -> list[tuple[str, ...]]:
         """Return the columns by which the study's measures make units and clusters of trials, if they say so."""

@@ -126,7 +126,14 @@ def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"run":1}'])
 def test_damaged_manifest_ends_every_command_in_a_line(prejudge, ran, tmp_path, text):
     edit(tmp_path, f"UPDATE run SET manifest = '{text}'")
-    for line in ("cache verify", "score", f"resume {ran}", "export --what card", f"cache export {ran} --out x.db.gz", "list runs"):
+    for line in (
+        "cache verify",
+        "score",
+        f"resume {ran}",
+        "export --what card",
+        f"cache export {ran} --out x.db.gz",
+        "list runs",
+    ):
         done = prejudge(*line.split())
         assert done.returncode in (0, 1, 2) and "Traceback" not in done.stdout + done.stderr, line
     assert prejudge("cache", "verify").returncode == 1

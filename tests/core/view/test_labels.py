@@ -60,7 +60,17 @@ def test_sample_is_drawn_by_stratum_with_its_chances(sample, room, store):
         assert len(own) == stratum.drawn == len({one.row for one in own})
         assert {one.probability for one in own} == {stratum.drawn / stratum.size}
         assert all(("even", "odd")[one.row % 2] == stratum.cell["parity"] for one in own)
-    assert allocated([10_000, 100, 1], 50) == [45, 5, 1]
+    assert allocated([10_000, 100, 1], 50) == [45, 4, 1]
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 50, 199, 200, 500])
+def test_sample_has_the_size_that_is_asked_for(n):
+    sizes = [1, 3, 40, 7, 149]
+    counts = allocated(sizes, n)
+    least = sum(min(2, size) for size in sizes)
+    assert sum(counts) == min(max(n, least), sum(sizes))
+    assert all(min(2, size) <= count <= size for count, size in zip(counts, sizes, strict=True))
+    assert n < 50 or counts[4] >= counts[2] >= counts[3]
 
 
 def test_seed_draws_the_same_again_and_every_answer_alike():
