@@ -13,6 +13,10 @@ from prejudge.core.cli.main import cli
 ARGUMENTS = ("--outcome", "rating", "--group", "gender", "--between", "male,female", "--sampled", "advert,name")
 
 
+def rating(advert, number, gender, gap):
+    return advert % 3 + gap * (gender == "male") + (advert * number + len(gender)) % 3 % 2
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Return a folder with two tables of the same columns."""
@@ -20,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     for name, gap in (("one", 0), ("two", 3)):
         lines = ["advert,name,gender,rating,verdict"]
         lines += [
-            f"a{advert},{gender}{number},{gender},{advert % 3 + gap * (gender == 'male') + (advert * number + len(gender)) % 3 % 2},x"
+            f"a{advert},{gender}{number},{gender},{rating(advert, number, gender, gap)},x"
             for advert in range(12)
             for gender in ("female", "male")
             for number in range(10)
