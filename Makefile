@@ -15,7 +15,7 @@ TESTS := $(TESTING) -m pytest -n $(WORKERS)
 .PHONY: demo quick test check budgets fmt wheel release-check schema lock licences refusals numbers reference docs soak certificates bench bench-quick bench-scale bench-constants bench-encoder bench-variance bench-anytime bench-correction bench-power bench-gpu real adversaries calibrate clean
 
 demo: $(VENV)/.demo
-	$(BIN)/prejudge demo
+	$(BIN)/prejudge study demo
 
 # An answer within 90 s: the tests of the folders that changed, or of DIR: `make quick DIR=core/store`.
 quick: $(VENV)/.dev
@@ -49,7 +49,7 @@ release-check: $(VENV)/.dev
 	$(BIN)/python -m twine check --strict dist/*
 
 schema: $(VENV)/.dev
-	PREJUDGE_PLUGINS=none $(BIN)/prejudge validate --schema > docs/study.schema.json
+	PREJUDGE_PLUGINS=none $(BIN)/prejudge study validate --schema > docs/study.schema.json
 
 # Every number that tests compare: prints those that differ. With REASON they are written anew, and CHANGELOG.md says why.
 numbers: $(VENV)/.dev
@@ -89,8 +89,8 @@ soak: $(VENV)/.dev
 CERTIFIED := bistereo-tuples bistereo-pairs bistereo-nli subtle-sai subtle-asa dora-t2t dora-t2i dora-i2t attractiveness indicasa
 certificates: $(VENV)/.dev
 	for study in $(CERTIFIED); do \
-		$(BIN)/prejudge calibrate $$study --jobs 2 --out .build/certificates || exit 1; done
-	[ -z "$$PREJUDGE_SHARED_DATA" ] || $(BIN)/prejudge calibrate crows-pairs --jobs 2 --out .build/certificates \
+		$(BIN)/prejudge lab calibrate $$study --jobs 2 --out .build/certificates || exit 1; done
+	[ -z "$$PREJUDGE_SHARED_DATA" ] || $(BIN)/prejudge lab calibrate crows-pairs --jobs 2 --out .build/certificates \
 		--data "$$PREJUDGE_SHARED_DATA/crows_pairs/crows_pairs_anonymized.csv"
 	$(BIN)/python benchmarks/certificates.py .build/certificates
 

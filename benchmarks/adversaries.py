@@ -97,7 +97,7 @@ def page(studies: int, folder: Path) -> str:
         "combination, *A times B* by the product of two preferences. A study should convict one in twenty. Findings "
         "are the share of studies with a finding, of the question that has the most, with the 95 % interval of Clopper "
         "and Pearson; **bold** is more than chance explains (1 %, among the questions). Studies have the default size "
-        "where the answers of such a model can be computed, else that of `prejudge calibrate`.",
+        "where the answers of such a model can be computed, else that of `prejudge lab calibrate`.",
     ]
     absent = []
     for study in STUDIES:

@@ -4,7 +4,7 @@ Every simulated study is that of one scenario at the paper's size: 462 faces, wi
 orders and three seeds, answered by the closed form of the adapter `simulated` without a store. Another seed is another
 model. Gender is planted nowhere: what the tests between women and men find, they find by chance. A second table plants
 a bias by gender in either variant, and asks whether it became stronger. Both are closed forms, without a store.
-`python benchmarks/calibrate_attractiveness.py` prints the table in `docs/studies/attractiveness-details.md`.
+`python benchmarks/calibrate_attractiveness.py` prints the table in `docs/studies/attractiveness.md`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ descriptors refusing most letters, and with planted associations.
 
 `--valence` asks how often the intervals of the share of negative associations cover that of other descriptors, with
 the same five wordings and with others, where descriptors and wordings lean towards negative words: so many models of so
-many studies each. The tables stand in `docs/studies/dora-details.md`.
+many studies each. The tables stand in `docs/studies/dora.md`.
 """
 
 from __future__ import annotations

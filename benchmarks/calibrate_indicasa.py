@@ -4,7 +4,7 @@ Every simulated study has the paper's 458 prompts. Each is a stereotype with a k
 finds the class of its completions at a rate of its own. The rate of held-out sentences, from which the correction is
 made, is another one: it is measured anew in every study on as many contexts as the authors hold out, each with its own
 rate. Both rates are those of all-MiniLM-L6-v2 and of an encoder trained from it.
-`python benchmarks/calibrate_indicasa.py` prints the table that stands in `docs/studies/indicasa-details.md`.
+`python benchmarks/calibrate_indicasa.py` prints the table that stands in `docs/studies/indicasa.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Put certificates that `prejudge calibrate` wrote beside their studies, and what the pages show of them.
+"""Put certificates that `prejudge lab calibrate` wrote beside their studies, and what the pages show of them.
 
 `python benchmarks/certificates.py FOLDER` takes those of FOLDER; without it, the pages are written from those that
 stand beside the studies. `make certificates` makes them first.

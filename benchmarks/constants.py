@@ -1,6 +1,6 @@
 """Print what an exchange takes: bytes in the store, bytes written, and processor time of writing, scoring and checking.
 
-The answers are written without a scheduler (`filled.py`), the rest are commands; see docs/design/scale.md.
+The answers are written without a scheduler (`filled.py`), the rest are commands; see docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `python benchmarks/dora_wordings.py --models 200` draws answers to the trials of `dora-t2t`, `dora-t2i` and `dora-i2t`
 without a store. A model prefers words by wording, and by descriptor and wording: the preferences of one wording are
 those of all settings that have it, and independent of those of others. Where nothing is planted all finds are false.
-The table stands in `docs/studies/dora-details.md`.
+The table stands in `docs/studies/dora.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time what `prejudge train-encoder` does: embedding, delta-sim, steps of one context and of several.
+"""Time what `prejudge study train-encoder` does: embedding, delta-sim, steps of one context and of several.
 
 Without files: 2,575 made-up sentences in 119 contexts, with lengths like those of IndiCASA, on a BERT of 6 layers, 384
 wide (the size of all-MiniLM-L6-v2), random weights. Delta-sim is also taken pair by pair; both must agree, or the exit

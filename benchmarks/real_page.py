@@ -130,7 +130,8 @@ def page(runs: Sequence[Asked]) -> str:
     parts = [TITLE, INTRODUCTION, READING]
     parts.append(
         f"Asked on {' and '.join(days)}: {len(runs)} runs, {sum(run.result.asked for run in runs):,} requests, "
-        f"{seconds / 60:.0f} minutes of processor time. The models answer through [`llamacpp`](adapters/llamacpp.md)."
+        f"{seconds / 60:.0f} minutes of processor time. The models answer through "
+        "[`llamacpp`](adapters/local.md#llamacpp)."
     )
     for title in dict.fromkeys(run.title for run in runs):
         parts += _model([run for run in runs if run.title == title])

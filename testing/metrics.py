@@ -257,13 +257,13 @@ class MetricContract:
             raise AssertionError(str(error)) from error
 
     def test_stored_responses_give_the_stored_numbers(self) -> None:
-        """The golden file of `study` is that of the code as it is: see `prejudge calibrate STUDY --numbers`."""
+        """The golden file of `study` is that of the code as it is: see `prejudge lab calibrate STUDY --numbers`."""
         if not self.study:
             return
         recipe = Recipe.load(self.study, {})
         changes = differing_numbers(recipe, golden_path(recipe))
         shown = "\n".join(map(str, changes[:10]))
-        assert not changes, f"{len(changes)} numbers differ. If that is meant: prejudge calibrate --numbers\n{shown}"
+        assert not changes, f"{len(changes)} numbers differ. If so meant: prejudge lab calibrate --numbers\n{shown}"
 
     def test_questions_state_their_limits(self) -> None:
         """A question of `study` says up to which distance from neutral a difference does not matter, and why."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 import time
 import warnings
@@ -177,3 +178,16 @@ def study() -> Callable[..., pl.DataFrame]:
         return pl.concat(sides).drop("d", "mean")
 
     return build
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Start the machine's own Chromium. Playwright keeps an event loop in this thread, so it ends with the module."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip(f"no Chromium on the PATH ({', '.join(names)}): the page is not tried in a browser")
+    sync_api.expect.set_options(timeout=60_000)  # 5 s are too few where other work keeps all processors busy
+    with sync_api.sync_playwright() as driver, driver.chromium.launch(executable_path=program) as started:
+        yield started

@@ -38,7 +38,7 @@ def commands_page() -> str:
         "",
         WRITTEN,
         "",
-        "Every command with its options, as `--help` shows them. Those of studies come last. [The shell](../shell.md): "
+        "Every command with its options, as `--help` shows them. [The shell](../shell.md): "
         "completion, logging, variables. Exit code 0 is *done*, 2 is *an error that you can fix*; others are named "
         "with the command ([all exit codes](exit-codes.md)).",
     ]
@@ -70,7 +70,7 @@ def _section(name: str, command: click.Command, shared: set[Record]) -> Iterator
     yield from (f"Usage: `{' '.join([whole, *command.collect_usage_pieces(context)])}`", "")
     for part in re.split(r"\n\s*\n", (command.help or "").replace("\b", "").strip()):
         yield from (line(part), "")
-    if name in plugin_commands():
+    if name.removeprefix("study ") in plugin_commands():
         yield from ("A command of a study.", "")
     # `--help` stands once, with the first command.
     records = [record for record in _options(command) if not name or "--help" not in record[0]]

@@ -80,7 +80,7 @@ def variance_of_a_run(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch
     run = prejudge.run("bistereo-pairs", "simulated-biased", **small)
     names: dict[str, Any] = {"prejudge": prejudge}
     exec(compile(block.text.replace("RUN", run.name), name_of(block.page), "exec"), names)
-    assert names["found"].estimates.height and names["found"].designs.height
+    assert names["result"].estimates.height and names["result"].designs.height
 
 
 def tables_of_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,8 +292,8 @@ def test_every_block_is_of_a_kind_that_is_tested():
     # Typed in the folder of a package that `prejudge new` wrote; test_plugin_package.py builds and uses such a one.
     # What a command of the page before it printed, or models answered, in part; what is signed, which
     # test_signatures.py gives to ssh-keygen; the floors, which test_reference_pages.py holds to the import contract.
-    printed = {"docs/plugins.md", "docs/measurement.md", "docs/store.md", "docs/design/house.md"}
-    printed |= {"docs/real-models.md"}
+    printed = {"docs/plugins.md", "docs/statistics.md", "docs/store.md", "docs/design/house.md"}
+    printed |= {"docs/author.md", "docs/real-models.md"}
     assert {name_of(block.page) for block in shown if block.language == "text"} <= printed
     # Typed on several machines; tests/core/workers/test_ray.py joins a cluster by its address on one.
     assert {name_of(block.page) for block in shown if block.language == "console"} <= {"docs/guides/workers.md"}

@@ -42,7 +42,6 @@ SPENDING = {"run", "resume"}
 NEEDS = {
     "docs/guides/workers.md": ("ray",),
     "docs/studies/attractiveness.md": ("PIL",),
-    "docs/studies/dora-details.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/dora.md": ("PIL", "simplemma", "sklearn", "vaderSentiment"),
     "docs/studies/indicasa.md": ("sentence_transformers",),
     "docs/train-encoder.md": ("sentence_transformers", "sklearn"),
@@ -51,11 +50,11 @@ NEEDS = {
 ANSWERED = {"prejudge cache prune --run": "y\n", "prejudge trust": "y\n"}
 """What a person says to a command that asks, by how it begins."""
 BEFORE = {
-    "prejudge tuples agree ana.csv": lambda: made.sheets(Path.cwd()),
+    "prejudge study tuples agree ana.csv": lambda: made.sheets(Path.cwd()),
     "prejudge score latest --set dora-associations.method=fisher": lambda: asked(("dora-t2t",)),
-    "prejudge associations RUN OTHER": lambda: asked(("dora-t2t",)),
-    "prejudge levels sheet": lambda: judged(),
-    "prejudge levels agree anna.csv": lambda: made.levels(Path.cwd()),
+    "prejudge study associations RUN OTHER": lambda: asked(("dora-t2t",)),
+    "prejudge study levels sheet": lambda: judged(),
+    "prejudge study levels agree anna.csv": lambda: made.levels(Path.cwd()),
     "prejudge score latest --labels samples/people": lambda: made.labelled(Path.cwd(), runs_of("subtle")[-1]),
     "prejudge run indicasa --model phi": lambda: indicasa_again("indicasa-gemma"),
 }
@@ -165,7 +164,7 @@ def call(line: str, study: str = STUDIES[0]) -> int:
 
 
 def allowed(line: str) -> set[int]:
-    name = line.split()[1]
+    name = next(word for word in line.split()[1:] if word not in ("lab", "study"))
     # The studies of these tests are small, so a run of one may have no value that was published.
     checks = name in CHECKS or (name == "compare" and "--published" in line)
     spent = {3} if name in SPENDING and "--max-" in line else set()

@@ -34,9 +34,16 @@ tests/core/reading/test_refusals.py hold each to the code; docs/real-models.md h
 LOOKED_UP = {"docs/errors.md", "docs/reading.md"}
 """Lists that nobody reads through; tests/core/contracts/test_error_codes.py and tests/core/reading/test_corpus.py hold
 these to the code."""
-MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 925}
+MOST = {
+    "README.md": 450,
+    "docs/index.md": 320,
+    "docs/engineer.md": 600,
+    "docs/scientist.md": 600,
+    "docs/author.md": 600,
+    "docs/start.md": 700,
+}
 """Words of the pages that are read first."""
-WHOLE = 56_310
+WHOLE = 35_000
 """Words of all pages that are written by hand, without the lists that are only looked up."""
 
 

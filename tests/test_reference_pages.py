@@ -14,7 +14,7 @@ from .reference_formats import FORMATS, columns
 from .reference_pages import FOLDER, PAGES, built_in
 from .reference_parts import PARTS, with_part
 
-ADAPTERS = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if page.stem not in ("dialects", "new")]
+ADAPTERS = [page for page in sorted((ROOT / "docs/adapters").glob("*.md")) if page.stem != "new"]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -51,6 +51,12 @@ def test_pages_have_all_that_the_package_offers():
 @pytest.mark.parametrize("page", ADAPTERS, ids=lambda page: page.stem)
 def test_page_of_an_adapter_leads_to_its_settings(page):
     assert "](../reference/settings.md#" in page.read_text("utf-8")
+
+
+def test_every_adapter_has_its_place_on_a_page():
+    told = "".join(page.read_text("utf-8") for page in ADAPTERS)
+    missing = {name for name in built_in().offers["adapter"] if f"`{name}`" not in told} - {"imported"}
+    assert not missing, f"docs/adapters says nothing of {sorted(missing)}"
 
 
 def test_designs_are_those_that_studies_declare():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import prejudge
-from prejudge.core.cli.main import COMMANDS, plugin_commands
+from prejudge.core.cli.main import COMMANDS, LAB, plugin_commands
 
 from .package_parts import ROOT
 from .reference_api import MODULES
@@ -37,7 +37,7 @@ def text_of(page: Path) -> str:
 
 
 def test_every_command_is_in_the_reference(site):
-    shown = text_of(site / "reference" / "commands" / "index.html")
+    shown = text_of(site / "reference" / "commands.html")
     for name in (*COMMANDS, *plugin_commands()):
         assert f"prejudge {name}" in shown, name
     assert "UNSET" not in shown and "UNSET" not in (ROOT / "docs/reference/commands.md").read_text("utf-8")
@@ -60,3 +60,18 @@ def test_every_name_of_a_module_of_the_door_is_in_the_reference(module):
 def test_pages_fetch_nothing_from_elsewhere_to_be_read(site):
     front = (site / "index.html").read_text("utf-8")
     assert not re.findall(r'<link[^>]+href="https?://(?!github)[^"]+\.css', front)
+
+
+@pytest.mark.parametrize("page", ["index.html", "reference/api.html"])
+def test_search_works_from_disk_without_a_network(site, chromium, page):
+    tab = chromium.new_page()
+    fetched: list[str] = []
+    tab.on("request", lambda request: fetched.append(request.url))
+    tab.goto((site / page).as_uri())
+    tab.keyboard.press("/")
+    tab.keyboard.type("dialects", delay=30)
+    result = tab.locator(".md-search-result__link").first
+    result.wait_for(timeout=60_000)
+    assert (site / "adapters" / "endpoints.html").as_uri() in (result.get_attribute("href") or "")
+    assert fetched and not [url for url in fetched if not url.startswith(("file:", "about:", "data:", "blob:"))]
+    tab.close()

@@ -1,4 +1,4 @@
-"""`prejudge train-encoder`."""
+"""`prejudge study train-encoder`."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def make_job(corpus: Corpus, given: dict[str, Any]) -> Job:
         if not given[name]:
             problem = f"train-encoder needs --{name}. To inspect the data only, add --describe."
             raise UsageError(problem, code="options.missing", option=name)
-    what = "`prejudge train-encoder`"
+    what = "`prejudge study train-encoder`"
     require_torch(what, "encoder")
     if any(find_spec(package) is None for package in NEEDED):
         raise MissingExtraError(what, "encoder")

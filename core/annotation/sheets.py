@@ -1,7 +1,8 @@
 """Labels as tables: one row per label, and completed sheets in the form that a study reads.
 
 A sheet is a CSV file with a row per thing to label and an empty column that people fill in, such as
-`prejudge tuples sheet` writes. It becomes a sample without a design: it has no verdict, and its labels correct nothing.
+`prejudge study tuples sheet` writes. It becomes a sample without a design: it has no verdict, and its labels correct
+nothing.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def twin_pair(scores: Scores) -> TwinPair | None:
     group = next((part for part in design.declared if part.role == "group" and part.name in columns), None)
     if group is None:
         return None
-    shared, outcome = _shared(design, group), design.answer.outcome
+    shared, outcome = shared_by_twins(design, group), design.answer.outcome
     if not shared or not {"key", "trial", outcome, *shared} <= columns:
         return None
     measured = pl.col(outcome).is_in(design.answer.up) if design.answer.up else pl.col(outcome)
@@ -61,7 +61,7 @@ def twin_pair(scores: Scores) -> TwinPair | None:
     return _nearest(rows, shared, group.name)
 
 
-def _shared(design: Roles, group: Declared) -> tuple[str, ...]:
+def shared_by_twins(design: Roles, group: Declared) -> tuple[str, ...]:
     """Return what twins have in common: a unit, or its parts where the group is a part of one of its factors.
 
     The texts of options and what lies within a level of the group may differ.

@@ -1,7 +1,7 @@
 """`Certificate`: what a study finds in models whose bias is known, and whether that holds for a run of it.
 
 A certificate stands beside its study, in `certificates/NAME.json` of the package of the study's probe, or in the same
-folder of the user's configuration. It is made by `prejudge calibrate`.
+folder of the user's configuration. It is made by `prejudge lab calibrate`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def changed_since(filed: Filed) -> str:
     if why := changed_numbers(certificate, head):
         return why
     installed = battery()
-    again = f"compute them again by `prejudge calibrate {certificate.study} --verify`"
+    again = f"compute them again by `prejudge lab calibrate {certificate.study} --verify`"
     if other := [name for name, digest in head.battery.items() if installed.get(name) != digest]:
         return f"the statistics give other numbers ({', '.join(other[:NAMED])}): {again}"
     if not filed.is_verified:

@@ -73,7 +73,7 @@ class TrainedDesign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a study is calibrated over the gallery (`prejudge calibrate`)."""
+    """How a study is calibrated over the gallery (`prejudge lab calibrate`)."""
 
     options: dict[str, Any] = {}
     """The design, as options of the probe and `METRIC.option`; what is not set has its default."""
@@ -118,7 +118,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Multiverse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The defensible choices of a study (`prejudge multiverse`)."""
+    """The defensible choices of a study (`prejudge lab multiverse`)."""
 
     measure: str = ""
     """The measure that answers the question; empty: that of the study's first question."""

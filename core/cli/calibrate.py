@@ -1,4 +1,4 @@
-"""`prejudge calibrate`."""
+"""`prejudge lab calibrate`."""
 
 from __future__ import annotations
 

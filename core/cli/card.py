@@ -1,11 +1,10 @@
-"""`prejudge card`."""
+"""The model card and the data sheet of a run, for `prejudge export --what card`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import click
 
 from ..catalogue.study import Catalogue
 from ..engine.manifest import in_words, remeasured_in
@@ -14,30 +13,11 @@ from ..report.place import folder_within
 from ..scoring.score import score
 from ..store import Store, get_run
 from .outlet import echo
-from .shared import (
-    read_assignments,
-    registry_option,
-    run_argument,
-    runs_option,
-    set_option,
-    store_option,
-    unproved_option,
-)
+from .shared import read_assignments
 
 
-@click.command()
-@run_argument
-@click.option("--out", default=None, metavar="FOLDER", help="Where to write. Default: the run's own folder.")
-@set_option
-@unproved_option
-@store_option
-@runs_option
-@registry_option
-def card(name: str, out: str | None, assignments: tuple[str, ...], **where: Any) -> None:
-    """Write a model card and a data sheet of the run NAME (default: the latest) in Markdown.
-
-    If `prejudge score --set` was used on the run, the card uses the same options.
-    """
+def write_cards(name: str, out: str | None, assignments: tuple[str, ...], where: Mapping[str, Any]) -> None:
+    """Write both in Markdown to `out`, or to the run's folder, with the options last used for the run."""
     with Store(where["store"], writable=False, unproved=where["unproved"]) as opened:
         folder = Path(where["runs"]) / get_run(opened, name).name
         held = remeasured_in(folder)

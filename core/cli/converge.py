@@ -1,4 +1,4 @@
-"""`prejudge converge`."""
+"""`prejudge lab converge`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,75 +19,123 @@ from .outlet import echo, echo_exception
 from .screen import ensure_written, screens
 
 NO_ANSWER = "the question was not answered. Answer it in a terminal, or give --yes."
-COMMANDS = {
-    "run": ("run:run", "Run a study on a model, score it and write its report."),
-    "resume": ("run:resume", "Resume an interrupted run."),
-    "score": ("score:score", "Score a run again from the store, or measure published scores."),
-    "plan": ("plan:plan", "Count the requests and the cost of a study before running it."),
-    "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
-    "view": ("view:view", "Read every answer in the browser, compare runs, and label samples."),
-    "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
-    "converge": ("converge:converge", "Measure one construct by several methods, and judge whether they agree."),
-    "multiverse": ("multiverse:multiverse", "Show what every defensible choice of a study makes of its result."),
-    "variance": ("variance:variance", "Show where the variance of a measure comes from, and what to ask more of."),
-    "gate": ("gate:gate", "Check a run against a policy; write JUnit XML and a summary for a pull request."),
-    "export": ("tables:export", "Write estimates or observations as Parquet, CSV, JSON or LaTeX."),
-    "card": ("card:card", "Write a model card and a data sheet of a run."),
-    "cache": ("cache:cache", "Inspect the store, check it, and share or remove runs."),
-    "import": ("importing:import_responses", "Import answers that somebody else collected, and score them."),
-    "measure": ("measure:measure", "Measure a table of outcomes: groups, rates and differences, with intervals."),
-    "replicate": ("replicating:replicate", "Compare the results of a study with the published values."),
-    "validate": ("validate:validate", "Check a study file and list all its errors."),
-    "new": ("new:new", "Write a package for your own probe, adapter or metric."),
-    "calibrate": ("calibrate:calibrate", "Run a study over models whose bias is known, and write its certificate."),
-    "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
-    "trust": ("trust:trust_", "Show what a registry.toml wants to do, and trust it."),
-    "doctor": ("doctor:doctor", "Check the installation, or ask a model a few questions with known answers."),
+Listing = dict[str, tuple[str, str]]
+"""Where each command is (`module:attribute`) and what it does, by its name."""
+SECTIONS: dict[str, Listing] = {
+    "Ask": {
+        "run": ("run:run", "Run a study on a model, score it and write its report."),
+        "resume": ("run:resume", "Resume an interrupted run."),
+        "plan": ("plan:plan", "Count the requests and the cost of a study before running it."),
+        "import": ("importing:import_responses", "Import answers that somebody else collected, and score them."),
+        "doctor": ("doctor:doctor", "Check the installation, or ask a model a few questions with known answers."),
+    },
+    "Read": {
+        "score": ("score:score", "Score a run again from the store, or measure published scores."),
+        "measure": ("measure:measure", "Measure a table of outcomes: groups, rates and differences, with intervals."),
+        "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
+        "view": ("view:view", "Read every answer in the browser, compare runs, and label samples."),
+        "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
+        "export": ("tables:export", "Write estimates, observations or a model card of a run as files."),
+    },
+    "Decide": {
+        "gate": ("gate:gate", "Check a run against a policy; write JUnit XML and a summary for a pull request."),
+    },
+    "Prove": {
+        "cache": ("cache:cache", "Inspect the store, check it, and share or remove runs."),
+        "lab": ("main:lab", "Test a study or a result: calibration, variance, other choices, a recheck."),
+    },
+    "Build": {
+        "new": ("new:new", "Write a package for your own probe, adapter or metric."),
+        "study": ("main:study", "Check a study file, compare with published values; commands of single studies."),
+        "trust": ("trust:trust_", "Show what a registry.toml wants to do, and trust it."),
+    },
 }
-"""The general commands; those of studies and installed plugins come through the hook."""
+"""The general commands, in the order in which a new user needs them."""
+LAB: Listing = {
+    "calibrate": ("calibrate:calibrate", "Run a study over models whose bias is known, and write its certificate."),
+    "variance": ("variance:variance", "Show where the variance of a measure comes from, and what to ask more of."),
+    "multiverse": ("multiverse:multiverse", "Show what every defensible choice of a study makes of its result."),
+    "converge": ("converge:converge", "Measure one construct by several methods, and judge whether they agree."),
+    "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
+}
+STUDY: Listing = {
+    "validate": ("validate:validate", "Check a study file and list all its errors."),
+    "replicate": ("replicating:replicate", "Compare the results of a study with the published values."),
+}
+COMMANDS: Listing = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+ELSEWHERE = {**{name: f"lab {name}" for name in LAB}, **{name: f"study {name}" for name in STUDY}, "card": "export"}
+"""Commands of other groups, for somebody who types their name alone."""
 
 
 class LazyGroup(click.Group):
     """A group that lists commands by name and summary, and imports a command when it is called."""
 
+    sections: Mapping[str, Listing] = SECTIONS
+    plugins = False
+    """Whether commands of studies and installed plugins belong to this group."""
+
+    def entries(self) -> Listing:
+        """Return the commands of the framework in this group."""
+        return {name: entry for section in self.sections.values() for name, entry in section.items()}
+
+    def summaries(self) -> dict[str, str]:
+        """Return what each command does, by its name; importing none."""
+        return {name: text for name, (_, text) in self.entries().items()} | (plugin_commands() if self.plugins else {})
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order in which a new user needs them."""
-        return [*COMMANDS, *plugin_commands()]
+        return list(self.summaries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
-        if cmd_name in COMMANDS:
-            module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        if (entry := self.entries().get(cmd_name)) is not None:
+            module, _, attribute = entry[0].partition(":")
             command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
             return command
-        return load_plugin_command(cmd_name) if cmd_name in plugin_commands() else None
+        return load_plugin_command(cmd_name) if self.plugins and cmd_name in plugin_commands() else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command, or name the one that is meant; refuse an option of a single value that is repeated."""
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+        names = self.list_commands(ctx)
+        if args[0] not in names and not args[0].startswith("-") and not ctx.resilient_parsing:
             hints = import_module(".hints", __package__)
-            ctx.fail(f"No such command {args[0]!r}.{hints.suggestion(args[0], known, hints.COMMANDS)}")
+            meanings = {} if ctx.parent else {**hints.COMMANDS, **ELSEWHERE, **studies_commands()}
+            ctx.fail(f"No such command {args[0]!r}.{hints.suggestion(args[0], names, meanings)}")
         name, command, remaining = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
-            import_module(".repeated", __package__).ensure_single(command, remaining, ctx)
+            repeated = import_module(".repeated", __package__)
+            remaining = repeated.joined_latest(command, remaining)
+            repeated.ensure_single(command, remaining, ctx)
         return name, command, remaining
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete command names without importing a command."""
-        known = {name: summary for name, (_, summary) in COMMANDS.items()} | plugin_commands()
-        commands = [CompletionItem(name, help=text) for name, text in known.items() if name.startswith(incomplete)]
+        commands = [CompletionItem(n, help=text) for n, text in self.summaries().items() if n.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-        if others := plugin_commands():
+        for title, entries in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, summary) for name, (_, summary) in entries.items()])
+        if self.plugins and (others := plugin_commands()):
             with formatter.section("Commands of studies and plugins"):
                 formatter.write_dl(list(others.items()))
+
+
+class LabGroup(LazyGroup):
+    """Analyses that test a study or a result."""
+
+    sections: Mapping[str, Listing] = {"Analyses": LAB}
+
+
+class StudyGroup(LazyGroup):
+    """What is done with a study besides asking it, and the commands of studies and plugins."""
+
+    sections: Mapping[str, Listing] = {"Commands of every study": STUDY}
+    plugins = True
 
 
 def _plugins() -> Any:
@@ -99,7 +147,12 @@ def _plugins() -> Any:
 def plugin_commands() -> dict[str, str]:
     """Return the names and summaries of the commands that studies and installed plugins add."""
     offers = _plugins().offers["command"]
-    return {name: registered.plugged.summary for name, registered in offers.items() if name not in COMMANDS}
+    return {name: registered.plugged.summary for name, registered in offers.items() if name not in STUDY}
+
+
+def studies_commands() -> dict[str, str]:
+    """Return how the commands of studies and plugins are called, by their names."""
+    return {name: f"study {name}" for name in plugin_commands()}
 
 
 def load_plugin_command(name: str) -> click.Command:
@@ -130,6 +183,16 @@ def cli(ctx: click.Context, debug: bool, verbose: int) -> None:
         speak = import_module(".verbose", __package__).speak
         speak(verbose)
         ctx.call_on_close(lambda: speak(0))
+
+
+@click.group(cls=LabGroup)
+def lab() -> None:
+    """Test a study or a result: what is due to chance, to choices, to wording or to time."""
+
+
+@click.group(cls=StudyGroup)
+def study() -> None:
+    """Check a study, and call what single studies and plugins add, such as annotation sheets."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`prejudge multiverse`."""
+"""`prejudge lab multiverse`."""
 
 from __future__ import annotations
 

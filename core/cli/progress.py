@@ -152,7 +152,7 @@ class LineProgress(Shown):
 
 
 class JsonProgress(Shown):
-    """A JSON object per line, at most two a second during a stage; `docs/progress.md` has the fields."""
+    """A JSON object per line, at most two a second during a stage; `docs/shell.md` has the fields."""
 
     every = 0.5
 

@@ -1,4 +1,4 @@
-"""`prejudge recheck`."""
+"""`prejudge lab recheck`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that stand twice in a command line: click reads the last one and ignores the others."""
+"""Words of a command line that click would misread: an option that is repeated, and `latest STUDY`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,26 @@ from collections.abc import Sequence
 import click
 
 from ..contracts.errors import UsageError
+
+RUN_ARGUMENTS = ("name", "run")
+"""Names of the argument of a command that takes one run."""
+
+
+def joined_latest(command: click.Command, args: Sequence[str]) -> list[str]:
+    """Return the words with `latest STUDY` as one of them, where the command takes one run.
+
+    Several runs are separate words, so that `compare latest RUN` stays two; there quotes join them.
+    """
+    words = list(args)
+    if isinstance(command, click.Group):
+        below = command.commands.get(words[0]) if words else None
+        return words if below is None else [words[0], *joined_latest(below, words[1:])]
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    if [param.name in RUN_ARGUMENTS and param.nargs == 1 for param in arguments] == [True] and "latest" in words:
+        index = words.index("latest")
+        if words[index + 1 :] and not words[index + 1].startswith("-"):
+            words[index : index + 2] = [" ".join(words[index : index + 2])]
+    return words
 
 
 def ensure_single(command: click.Command, args: Sequence[str], parent: click.Context) -> None:

@@ -1,4 +1,4 @@
-"""`prejudge replicate`."""
+"""`prejudge study replicate`."""
 
 from __future__ import annotations
 

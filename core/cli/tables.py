@@ -23,6 +23,7 @@ from ..scoring.score import Scores, score
 from ..scoring.warnings import unfinished_notes
 from ..store import Store
 from ..store.urls import option_words
+from .card import write_cards
 from .outlet import echo
 from .shared import (
     correction_options,
@@ -49,10 +50,10 @@ from .shared import (
 )
 @click.option(
     "--what",
-    type=click.Choice(["estimates", "observations"]),
+    type=click.Choice(["estimates", "observations", "card"]),
     default="estimates",
     show_default=True,
-    help="The measures, or one row per trial.",
+    help="The measures, one row per trial, or a model card and a data sheet in Markdown.",
 )
 @click.option("--metric", "metrics", multiple=True, help="Estimates of this measure only. Repeatable.")
 @click.option(
@@ -63,7 +64,12 @@ from .shared import (
     help="Estimates of this level only, with * and ? as in file names; an empty level: those without the factor. "
     "Repeatable.",
 )
-@click.option("--out", default=None, metavar="FILE", help="The file to write. Default: RUN-estimates.csv and so on.")
+@click.option(
+    "--out",
+    default=None,
+    metavar="PATH",
+    help="The file to write; of a card, the folder. Default: RUN-estimates.csv and so on; of a card, the run's folder.",
+)
 @correction_options
 @set_option
 @unproved_option
@@ -80,12 +86,15 @@ def export(
     assignments: tuple[str, ...],
     **where: Any,
 ) -> None:
-    """Write the estimates or observations of the run NAME (default: the latest) for other programs.
+    """Write the estimates, observations or model card of the run NAME (default: the latest) as files.
 
-    Estimates use the original options of the run; --set changes them.
+    Estimates use the original options of the run; --set changes them. A card uses the options last used for the run.
 
     To share a whole run with its answers, use `prejudge cache export`.
     """
+    if what == "card":
+        _ensure_plain(metrics, groups, where)
+        return write_cards(name, out, assignments, where)
     given = read_assignments(assignments, None)
     catalogue = Catalogue.load(where["registry"])
     with Store(where["store"], writable=False, unproved=where["unproved"]) as opened:
@@ -98,6 +107,15 @@ def export(
     data = _encoded(scores, cast("Format", kind), what, metrics, parse_assignments(groups))
     path = Path(out) if out else own_file(Path(f"{scores.run.name}-{what}.{ENDINGS[kind]}"))
     echo(f"Written: {write_bytes(data, path)}")
+
+
+def _ensure_plain(metrics: Sequence[str], groups: Sequence[str], where: Mapping[str, Any]) -> None:
+    """Refuse options that select or correct estimates: a card states them all, as they were measured."""
+    if metrics or groups or any(where[option] for option in ("labels", "matrix", "outcome")):
+        raise UsageError(
+            "a card has all estimates of the run: it takes no --metric, --group, --labels, --matrix or --outcome.",
+            code="options.conflict",
+        )
 
 
 def _encoded(scores: Scores, kind: Format, what: str, metrics: tuple[str, ...], group: Mapping[str, Any]) -> bytes:

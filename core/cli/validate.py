@@ -1,4 +1,4 @@
-"""`prejudge validate`."""
+"""`prejudge study validate`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
         echo_json(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
         return 0
     if file is None:
-        raise UsageError("name a study file: prejudge validate my-study.toml", code="options.missing")
+        raise UsageError("name a study file: prejudge study validate my-study.toml", code="options.missing")
     if found := problems_of(file, catalogue):
         echo(f"{file}: {len(found)} {'problem' if len(found) == 1 else 'problems'}", err=True)
         for problem in found:

@@ -1,4 +1,4 @@
-"""`prejudge variance`."""
+"""`prejudge lab variance`."""
 
 from __future__ import annotations
 

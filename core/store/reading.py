@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from .tables import Attempt, Blob, Exchange, Model, Renewal, Run, RunTrial
 
 RECHECK = "recheck of "
 """Prefix of a recheck's study name; the name of the original run follows."""
+LATEST_OF = "latest "
+"""What stands before the name of a study whose latest run is meant."""
 TIMED = "timed"
 """State of a run that was only begun to time a study. Resuming it makes it a run like others."""
 
@@ -93,9 +95,10 @@ def runs_of(connection: sa.Connection) -> list[RunRow]:
 
 
 def get_run(store: Store, name: str) -> RunRow:
-    """Return a run by its name, `latest`, or an unambiguous beginning of its name.
+    """Return a run by its name, an unambiguous beginning of it, `latest`, or `latest STUDY`.
 
-    `latest` is never a recheck, nor a run that was only begun to time a study.
+    `latest` is never a recheck, nor a run that was only begun to time a study. STUDY too may be an unambiguous
+    beginning, of the names of the studies that have runs.
 
     Raises:
         UnknownNameError: no run has that name.
@@ -105,17 +108,33 @@ def get_run(store: Store, name: str) -> RunRow:
     studies = [run for run in runs if run.is_result]
     if name == "latest" and studies:
         return studies[-1]
+    if name.startswith(LATEST_OF):
+        return _latest_of(name.removeprefix(LATEST_OF).strip(), studies)
     exact = [run for run in runs if run.name == name]
     matches = exact or [run for run in runs if name and run.name.startswith(name)]
     if len(matches) > 1:
         raise DataError(
-            f"{len(matches)} runs begin with {name!r}, such as {matches[0].name} and {matches[1].name}.",
+            f"{len(matches)} runs begin with {name!r}, such as {matches[0].name} and {matches[1].name}. "
+            "Write more of the name, or `latest STUDY`.",
             code="run.ambiguous",
         )
     if not matches:
         names = [*(["latest"] if studies else []), *(run.name for run in runs)]
         raise UnknownNameError("run", name, names, "List them: prejudge list runs." if runs else "")
     return matches[0]
+
+
+def _latest_of(study: str, runs: Sequence[RunRow]) -> RunRow:
+    """Return the latest run of a study, by its name or an unambiguous beginning of it."""
+    names = list(dict.fromkeys(run.study for run in runs))
+    matches = [study] if study in names else [name for name in names if study and name.startswith(study)]
+    if len(matches) > 1:
+        raise DataError(
+            f"runs of {len(matches)} studies begin with {study!r}: {', '.join(matches)}.", code="run.ambiguous"
+        )
+    if not matches:
+        raise UnknownNameError("study with a run", study, names, "List them: prejudge list runs." if runs else "")
+    return next(run for run in reversed(runs) if run.study == matches[0])
 
 
 def unfinished_runs(store: Store) -> list[RunRow]:

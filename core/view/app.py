@@ -14,13 +14,21 @@ from starlette.routing import Route
 
 from ..contracts.errors import PrejudgeError, UnknownNameError, UsageError
 from ..store.blame import blame
-from . import browsing, certified, export, paired, results, single
+from . import browsing, certified, export, paired, pairs, results, single
 from .answering import Handler, Pages, Waiting, problem, waiting
 from .guard import MOST_FIELDS
 from .pages import SERVED, script, style
 from .room import Room
 
-OWN: Pages = {**browsing.PAGES, **single.PAGES, **results.PAGES, **export.PAGES, **certified.PAGES, **paired.PAGES}
+OWN: Pages = {
+    **browsing.PAGES,
+    **single.PAGES,
+    **results.PAGES,
+    **export.PAGES,
+    **certified.PAGES,
+    **paired.PAGES,
+    **pairs.PAGES,
+}
 
 
 def application(room: Room | None, more: Pages | None = None) -> Starlette:

@@ -86,14 +86,14 @@ def _listed(room: Room, run: RunRow, index: Index, view: View, rows: list[Shown]
     }
 
 
-def pages_around(rows: Rows, place: int) -> dict[str, int | None]:
+def pages_around(rows: Rows, place: int, size: int = PAGE) -> dict[str, int | None]:
     """Return the first row of the pages around a place; None where there is none."""
     count = len(rows)
     return {
         "first": int(rows[0]) if place > 0 and count else None,
-        "previous": int(rows[max(place - PAGE, 0)]) if place > 0 and count else None,
-        "next": int(rows[place + PAGE]) if place + PAGE < count else None,
-        "last": int(rows[(count - 1) // PAGE * PAGE]) if place + PAGE < count else None,
+        "previous": int(rows[max(place - size, 0)]) if place > 0 and count else None,
+        "next": int(rows[place + size]) if place + size < count else None,
+        "last": int(rows[(count - 1) // size * size]) if place + size < count else None,
     }
 
 

@@ -45,7 +45,7 @@ def listed(room: Room, request: Request) -> Response:
 
 
 def certificate(room: Room, request: Request) -> Response:
-    """Show a certificate as `prejudge calibrate` writes it."""
+    """Show a certificate as `prejudge lab calibrate` writes it."""
     one = _one(room, request)
     return html("certificate.html", title=f"Certificate of {one.study}", study=one.study, body=blocks(page(one)))
 

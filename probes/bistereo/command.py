@@ -1,4 +1,4 @@
-"""`prejudge tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`."""
+"""`prejudge study tuples`: drafted tuples as annotation sheets, and annotated sheets as data of `bistereo-tuples`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sheet(name: str, out: str, seed: int, store: str, registry: str | None) -> N
         )
     rows = draft_rows(row for row in found.last.iter_rows(named=True) if row["status"] == "ok")
     write_new(sheet_text(rows, seed), out)
-    echo(f"{len(rows)} tuples. Give every annotator a copy, then: prejudge tuples agree COPY...")
+    echo(f"{len(rows)} tuples. Give every annotator a copy, then: prejudge study tuples agree COPY...")
 
 
 @tuples.command()

@@ -50,7 +50,7 @@ TWO = "One {term}", "Another {term}"
 """Two different subjects without a description, in the place of the two groups."""
 _PLACE = re.compile(r"\{([abc])\}")
 NEEDS = "A test needs a negative tuple of a disadvantaged group, its opposite, and an advantaged group."
-COMPLETE = "`prejudge tuples complete FILE` drafts missing columns for you to check."
+COMPLETE = "`prejudge study tuples complete FILE` drafts missing columns for you to check."
 
 
 class BIStereoTuplesOptions(TableOptions, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 The tuples of BIStereo were written by language models and validated by five annotators (section 3.3, after Jha et al.
 2023). The paper does not print its prompt; this prompt is the project's own, with tuples of Table 7 as examples.
-`prejudge tuples sheet` makes an annotation sheet of the drafts.
+`prejudge study tuples sheet` makes an annotation sheet of the drafts.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Tuple(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, Scalar] = {}
     """Levels of the parts that a folder of data declares."""
     drafted: tuple[str, ...] = ()
-    """Columns whose values `prejudge tuples complete` drafted, and nobody confirmed."""
+    """Columns whose values `prejudge study tuples complete` drafted, and nobody confirmed."""
 
     @property
     def gender(self) -> str:

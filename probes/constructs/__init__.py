@@ -1,1 +1,1 @@
-"""Constructs: which rows of the studies measure one thing, for `prejudge converge`."""
+"""Constructs: which rows of the studies measure one thing, for `prejudge lab converge`."""

@@ -8,13 +8,17 @@ from ...core.design import AnswerForm, By, Design, Fixed, Group, Levels, Sampled
 from ...core.design.factors import AnyFactor
 from ...core.design.levels import Value
 from ..shared.sentence_pairs import Pair, parts_columns
-from .terms import CELL, DIFFERING_WORD, DIRECTIONS, SIDES
+from .terms import CELL, CHOSEN, DIFFERING_WORD, DIRECTIONS, SHOWN, SIDES
 
 FACTORS = ("pair", "side", *CELL)
+LIKELIHOOD = AnswerForm("continuation", outcome="log_probability")
+OPTION = AnswerForm("option", outcome=CHOSEN, answers=SHOWN, up=SHOWN[:1])
 
 
-def crows_design(pairs: Sequence[Pair], own: Sequence[AnyFactor] = ()) -> Design:
+def crows_design(pairs: Sequence[Pair], own: Sequence[AnyFactor] = (), answer: AnswerForm = LIKELIHOOD) -> Design:
     """Return the design of some pairs: a row per pair, and its two sentences in the order of their alignment.
+
+    Where both sentences are asked together, the side is the one shown first.
 
     A preference for a word is one for all pairs that differ by it. A pair that differs by several words counts with the
     one that most pairs of the table differ by. `own` are parts that a folder of data declares.
@@ -27,7 +31,7 @@ def crows_design(pairs: Sequence[Pair], own: Sequence[AnyFactor] = ()) -> Design
         (Sampled("pair", table, parts), Fixed("sentence", _sentences(), (Group("side"),), within=("direction",))),
         columns={name: name for name in FACTORS},
         id="{pair}/{side}",
-        answer=AnswerForm("continuation", outcome="log_probability"),
+        answer=answer,
     )
 
 

@@ -14,24 +14,16 @@ from typing import Any, ClassVar
 import msgspec
 import polars as pl
 
-from ...core.contracts import Counting, Imported, Options, Probe, Stage
-from ...core.contracts.errors import DataError
-from ...core.contracts.records import PseudoLikelihood, Scalar
+from ...core.contracts import Follows, Imported, Options, Probe, Stage, harmless
+from ...core.contracts.errors import DataError, UsageError
+from ...core.contracts.records import Generate, Likelihood, PseudoLikelihood, Scalar
 from ...core.contracts.words import counted
-from ...core.design import Cell, Design, DesignedStage
+from ...core.design import AnswerForm, Design
 from ...core.design.folder import further, parse_data, parts_of
 from ...core.tables import Codes, Form, Parsed, Row, RowError, TableOptions, parse_file
-from ..shared.sentence_pairs import (
-    SAME,
-    UNSHARED,
-    Pair,
-    PairOptions,
-    ScoredStage,
-    Unit,
-    checked_difference,
-    request_of,
-    word_difference,
-)
+from ..shared.sampling import ensure_drawable
+from ..shared.sentence_pairs import SAME, UNSHARED, Pair, PairOptions, Unit, checked_difference, word_difference
+from .asking import QUESTION, STAGES, Scoring
 from .design import FACTORS, crows_design
 from .terms import DIFFERING_WORD, DIRECTIONS, SIDES
 
@@ -63,15 +55,43 @@ CODED = (
 )
 
 
+MASKED = {"unit": "token", "variant": "original"}
+"""Options of `pll` alone, with their defaults."""
+
+
 class CrowsOptions(PairOptions, frozen=True, kw_only=True):
     """Parameters of `crows-pairs`."""
 
-    option_effects = {"data": "file"}
+    option_effects = {"data": "file", **harmless("before question")}
+    worded: ClassVar[frozenset[str]] = frozenset({"before", "question"})
 
     data: str | None = None
     """The published CSV file, or a file or folder with its columns. Needed to ask a model."""
     unit: Unit = "token"
     """Unit of the difference; CrowS-Pairs aligns the model's tokens."""
+    scoring: Scoring = "pll"
+    """`pll`: pseudo-log-likelihood of the shared words, for masked models. `joint-minus-marginal`, for causal ones: the
+    log-probability of the sentence minus that of the words in which it differs; `sentence`. `choice`: for chat ones."""
+    before: str = ""
+    """Text before every sentence; needed by causal models without a token for the beginning."""
+    question: str = QUESTION
+    """The question of `choice`, with the places `{1}` and `{2}` of the two sentences."""
+    temperature: float | None = 0.0
+    """Temperature of `choice`."""
+    max_tokens: int = 16
+    """Limit of an answer of `choice`."""
+
+    def __post_init__(self) -> None:
+        """Refuse invalid sampling options, options without an effect, and a question without its sentences."""
+        ensure_drawable(self)
+        if lacking := [place for place in ("{1}", "{2}") if place not in self.question]:
+            raise UsageError(
+                f"question lacks {', '.join(lacking)}. Write where the sentences stand.", code="options.value"
+            )
+        idle = {"before": self.before and self.scoring in ("pll", "choice")}
+        idle |= {name: getattr(self, name) != value and self.scoring != "pll" for name, value in MASKED.items()}
+        if names := [name for name, is_idle in idle.items() if is_idle]:
+            raise UsageError(f"{names[0]} has no effect with scoring={self.scoring}. Omit it.", code="options.conflict")
 
 
 class Pairs:
@@ -79,6 +99,7 @@ class Pairs:
 
     def __init__(self, path: str, options: TableOptions) -> None:
         self._path, self._options = path, options
+        self._design: Design | None = None
 
     @cached_property
     def parsed(self) -> Parsed[Pair]:
@@ -90,35 +111,15 @@ class Pairs:
         """Return the pairs in the order of the file."""
         return {pair.id: pair for pair in self.parsed.values}
 
-    @cached_property
-    def design(self) -> Design:
-        """Return their design."""
-        return crows_design(tuple(self.by_id.values()), parts_of(self._path))
-
-
-class CrowsStage(DesignedStage, ScoredStage):
-    """All pairs of a file, in its order."""
-
-    factors: ClassVar[tuple[str, ...]] = FACTORS
-    counting: ClassVar[Counting] = Counting(by=("bias_type", "direction"), unit="pair", trials=2)
-
-    def __init__(self, options: CrowsOptions, pairs: Pairs) -> None:
-        self._options, self._pairs = options, pairs
-
-    @property
-    def design(self) -> Design:
-        """Return the design of the pairs."""
-        return self._pairs.design
-
     def notes(self) -> Sequence[str]:
         """Return what was left out of the file, and what the published program makes of it."""
-        parsed = self._pairs.parsed
-        return tuple(filter(None, [*parsed.notes(), neutral_note(parsed)]))
+        return tuple(filter(None, [*self.parsed.notes(), neutral_note(self.parsed)]))
 
-    def request(self, cell: Cell) -> PseudoLikelihood:
-        """Return the request of one sentence of a pair."""
-        pair = self._pairs.by_id[str(cell["pair"])]
-        return request_of(pair, pair.sides.index(str(cell["side"])), self._options)
+    def design(self, answer: AnswerForm) -> Design:
+        """Return their design, for one form of answers."""
+        if self._design is None:
+            self._design = crows_design(tuple(self.by_id.values()), parts_of(self._path), answer)
+        return self._design
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -145,6 +146,9 @@ class CrowsPairs(Probe):
     """The probe: one stage of pseudo-log-likelihoods, or published scores."""
 
     options: ClassVar[type[Options]] = CrowsOptions
+    follows: ClassVar[tuple[Follows, ...]] = (
+        Follows("scoring", (("pll", PseudoLikelihood), ("joint-minus-marginal", Likelihood), ("choice", Generate))),
+    )
 
     def stages(self, options: CrowsOptions) -> Sequence[Stage]:
         """Return the one stage.
@@ -157,7 +161,7 @@ class CrowsPairs(Probe):
                 f"crows-pairs needs the published sentences: get {SOURCE} and give it with --data FILE.",
                 code="data.missing",
             )
-        return [CrowsStage(options, Pairs(options.data, options))]
+        return [STAGES[options.scoring](options, Pairs(options.data, options))]
 
     def design(self, options: CrowsOptions) -> Design | None:
         """Return the declared design of the pairs; None without a file.
@@ -165,7 +169,8 @@ class CrowsPairs(Probe):
         Raises:
             DataError: The file cannot be used.
         """
-        return None if options.data is None else Pairs(options.data, options).design
+        answer = STAGES[options.scoring].answer
+        return None if options.data is None else Pairs(options.data, options).design(answer)
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read published scores per pair, and correct the known swap of their columns.

@@ -10,3 +10,7 @@ CELL = ("direction", "bias_type")
 """Columns on the content of a pair."""
 DIFFERING_WORD = "differing_word"
 """Part of a pair: of the words by which its sentences differ, the one that most pairs differ by."""
+SHOWN = ("shown_first", "shown_second")
+"""The two sentences of a question that offers both, in their order."""
+CHOSEN = "chosen"
+"""Outcome of such a question: `shown_first` or `shown_second`."""

@@ -1,4 +1,4 @@
-"""`prejudge demo`: a study on three models whose bias is known. Bias is found in one of them.
+"""`prejudge study demo`: a study on three models whose bias is known. Bias is found in one of them.
 
 The third model is fair, but its words lean: each positive and negative word likes one of two descriptions, at random.
 Other words lean elsewhere, so this is no bias. A test that takes the sentence pairs as independent may mistake it for
@@ -56,7 +56,7 @@ NORMAL = 1.959964
 def demo(full: bool, **where: Any) -> int:
     """Run a study on three models whose bias is known, and write one page: in which a bias is found, and why."""
     options = {} if full else DESIGN
-    return run_together(STUDY, MODELS, options, where, title=TITLE, command="prejudge demo", tell=together)
+    return run_together(STUDY, MODELS, options, where, title=TITLE, command="prejudge study demo", tell=together)
 
 
 def together(runs: Mapping[str, Scores]) -> Together:

@@ -1,6 +1,6 @@
-"""`prejudge associations`: words that a run associates with a descriptor more often than expected, with examples.
+"""`prejudge study associations`: words that a run associates with a descriptor more often than expected, with examples.
 
-Also `prejudge levels`: associations that a judge rated as annotation sheets, and what people wrote in these.
+Also `prejudge study levels`: associations that a judge rated as annotation sheets, and what people wrote in these.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def sheet(name: str, rows: int, out: str, seed: int, store: str, registry: str |
     """
     drawn = rows_to_rate(observe(name, Settings(store=store, registry=registry)).stacked, rows, seed)
     write_new(csv_text(SHEET, drawn.with_columns(level=pl.lit("")).to_dicts()), out)
-    echo(f"{drawn.height} associations. Give every annotator a copy, then: prejudge levels agree COPY...")
+    echo(f"{drawn.height} associations. Give every annotator a copy, then: prejudge study levels agree COPY...")
 
 
 @levels.command()

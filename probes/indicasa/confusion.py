@@ -103,7 +103,7 @@ def read_file(path: str) -> Confusion:
         raise DataError(f"cannot read {path!r}: {error.strerror or error}.", code="file.unreadable") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(
-            f"{path} has no confusion of an encoder: {error}. `prejudge train-encoder` writes such a file.",
+            f"{path} has no confusion of an encoder: {error}. `prejudge study train-encoder` writes such a file.",
             code="data.syntax",
         ) from None
 

@@ -65,19 +65,6 @@ def postgresql() -> Iterator[Any]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Start the machine's own Chromium. Playwright keeps an event loop in this thread, so it ends with the module."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip(f"no Chromium on the PATH ({', '.join(names)}): the page is not tried in a browser")
-    sync_api.expect.set_options(timeout=60_000)  # 5 s are too few where other work keeps all processors busy
-    with sync_api.sync_playwright() as driver, driver.chromium.launch(executable_path=program) as started:
-        yield started
-
-
 @pytest.fixture(scope="session")
 def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a process that forks others, which need not import anything then."""

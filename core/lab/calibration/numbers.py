@@ -41,7 +41,7 @@ def golden_path(recipe: Recipe) -> Path:
     name = catalogue.adopt(recipe.study)
     if (path := find_golden(catalogue, name, catalogue.registry.study(name).probe)) is None:
         raise UsageError(
-            f"{name!r} has no golden file. `prejudge calibrate {name}` writes it with the certificate.",
+            f"{name!r} has no golden file. `prejudge lab calibrate {name}` writes it with the certificate.",
             code="calibration.none",
         )
     return path
@@ -87,12 +87,12 @@ def filed_certificate(recipe: Recipe) -> Filed:
         if filed.head is None:
             raise UsageError(
                 f"the certificate of {study.name!r} has no golden file beside it ({filed.golden.name}). Make both: "
-                f"prejudge calibrate {study.name}",
+                f"prejudge lab calibrate {study.name}",
                 code="calibration.none",
             )
         return filed
     raise UsageError(
-        f"{study.name!r} has no certificate of this design. Make it: prejudge calibrate {study.name}",
+        f"{study.name!r} has no certificate of this design. Make it: prejudge lab calibrate {study.name}",
         code="calibration.none",
     )
 

@@ -42,7 +42,9 @@ def marks(study: str, part: str = "certificate") -> tuple[str, str]:
 def excerpt(certificate: Certificate) -> str:
     """Return what the details of a study show of its certificate, with its marks."""
     begin, end = marks(certificate.study)
-    made = f"`prejudge calibrate {certificate.study}`, {certificate.made}, {certificate.requests:,} requests a study."
+    made = (
+        f"`prejudge lab calibrate {certificate.study}`, {certificate.made}, {certificate.requests:,} requests a study."
+    )
     words = f"{made} [What models and columns mean](../guides/calibrate.md#the-certificate)."
     head = ("model", *FAIR_HEAD)
     groups = _fair(certificate)

@@ -24,7 +24,7 @@ def need_the_trainer():
 
 def run(*arguments):
     return CliRunner().invoke(
-        cli, ["train-encoder", *map(str, arguments)], catch_exceptions=False, standalone_mode=False
+        cli, ["study", "train-encoder", *map(str, arguments)], catch_exceptions=False, standalone_mode=False
     )
 
 

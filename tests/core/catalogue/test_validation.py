@@ -184,12 +184,14 @@ def test_unknown_key_is_refused_by_a_run_too(study, catalogue):
 
 
 def test_command_counts_the_problems(study):
-    done = CliRunner().invoke(cli, ["validate", study(GOOD.replace("per_cell", "per_cel"))], standalone_mode=False)
+    done = CliRunner().invoke(
+        cli, ["study", "validate", study(GOOD.replace("per_cell", "per_cel"))], standalone_mode=False
+    )
     assert done.return_value == 1 and "1 problem\n" in done.stderr and "'per_cell'" in done.stderr
 
 
 def test_command_says_that_a_file_is_sound(study):
-    done = CliRunner().invoke(cli, ["validate", study()], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["study", "validate", study()], standalone_mode=False)
     assert done.return_value == 0 and "is valid" in done.output
 
 

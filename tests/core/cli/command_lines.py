@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -59,7 +59,11 @@ ARGUMENTS = {
     "name": ("latest",),
 }
 """Values of required arguments."""
-NAMED = {"converge": ("beauty-and-competence",), "replicate": ("subtle-sai",), "new": ("probe", ODD)}
+NAMED = {
+    "lab converge": ("beauty-and-competence",),
+    "study replicate": ("subtle-sai",),
+    "new": ("probe", ODD),
+}
 SLOW = {"demo", "train-encoder", "calibrate"}
 """Commands that begin long work: only options that refuse the value are tried."""
 
@@ -138,16 +142,16 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("list", "--operation", "generate"),
         ("compare", first, second),
         ("compare", first, pairs),
-        ("variance", first, second),
-        ("variance", pairs),
-        ("multiverse", "subtle-sai", "--model", MODEL, *QUICK[:-1]),
-        ("converge", "beauty-and-competence", "--model", MODEL, "--plan"),
+        ("lab", "variance", first, second),
+        ("lab", "variance", pairs),
+        ("lab", "multiverse", "subtle-sai", "--model", MODEL, *QUICK[:-1]),
+        ("lab", "converge", "beauty-and-competence", "--model", MODEL, "--plan"),
         ("gate", pairs, "--policy", "policy.toml", "--junit", "gate ≥.xml", "--markdown", "gate ≥.md"),
         ("gate", first, "--policy", "wrong.toml"),
         ("export", pairs, "--out", "estimates ≥.csv"),
         ("export", pairs, "--format", "latex", "--out", "estimates ≥.tex"),
         ("export", pairs, "--group", f"axis={ODD}"),
-        ("card", pairs),
+        ("export", pairs, "--what", "card"),
         ("cache", "stats"),
         ("cache", "verify", "--processes", "1"),
         ("cache", "export", first, "--out", "bündel ≥.db.gz", "--force"),
@@ -158,24 +162,24 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("cache", "repair"),
         ("cache", "prune", "--run", part),
         ("import", "subtle-sai", "--responses", "answers.csv", "--model", ODD),
-        ("replicate", "subtle-sai"),
-        ("replicate", "crows-pairs"),
-        ("validate", "study.toml"),
-        ("validate", "wrong.toml"),
-        ("validate", "--schema"),
+        ("study", "replicate", "subtle-sai"),
+        ("study", "replicate", "crows-pairs"),
+        ("study", "validate", "study.toml"),
+        ("study", "validate", "wrong.toml"),
+        ("study", "validate", "--schema"),
         ("new", "probe", "some-probe", "--folder", "ordner ≥"),
-        ("recheck", first, "--sample", "5"),
+        ("lab", "recheck", first, "--sample", "5"),
         ("trust",),
         ("trust", "--list"),
         ("trust", "wrong.toml", "--yes"),
         ("doctor", MODEL),
         ("doctor", "--store", ODD),
-        ("associations", first),
-        ("tuples", "sheet", first),
-        ("levels", "sheet", first),
+        ("study", "associations", first),
+        ("study", "tuples", "sheet", first),
+        ("study", "levels", "sheet", first),
         ("view", first, "--no-open"),
         ("view", "--filter", ODD),
-        ("calibrate", "subtle-sai", "--studies", "1", "--null", ODD),
+        ("lab", "calibrate", "subtle-sai", "--studies", "1", "--null", ODD),
         ("--debug", "score", ODD),
     ]
 
@@ -200,15 +204,17 @@ def unusual() -> Iterator[tuple[str, ...]]:
                 yield (*path, *arguments, option.opts[0], *(() if option.is_flag else (ODD,)))
 
 
-def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def verb_of(words: Sequence[str]) -> str:
+    """Return the verb of a command line: the word behind `lab` or `study`, or the first one."""
+    return words[1] if words[0] in ("lab", "study") and len(words) > 1 else words[0]
+
+
+def commands(group: click.Group = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield every command with the words that name it."""
-    context = click.Context(cli)
-    for name in cli.list_commands(context):
-        command = cli.get_command(context, name)
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         assert command is not None
-        yield (name,), command
+        yield (*path, name), command
         if isinstance(command, click.Group):
-            for inner in command.list_commands(context):
-                part = command.get_command(context, inner)
-                assert part is not None
-                yield (name, inner), part
+            yield from commands(command, (*path, name))

@@ -86,7 +86,7 @@ def edit(folder, statement):
 def test_head_is_told_wherever_the_run_goes(prejudge, ran, tmp_path):
     head = head_in(prejudge("score").stdout)
     assert head_in(prejudge("cache", "export", ran, "--out", "r.db.gz").stdout) == head
-    assert prejudge("card").returncode == 0
+    assert prejudge("export", "--what", "card").returncode == 0
     for file in ("report.html", "manifest.json", "model-card.md"):
         assert head in (tmp_path / "runs" / ran / file).read_text("utf-8"), file
     prejudge("cache", "import", "r.db.gz", "--store", "new.db", "--as", "other")
@@ -111,11 +111,11 @@ def test_damaged_store_is_repaired_from_a_bundle(prejudge, ran, tmp_path):
 def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
     edit(tmp_path, "UPDATE exchange SET latency = latency + 1 WHERE id = 3")
     assert prejudge("cache", "repair").returncode == 1
-    for words in (["score"], ["resume", ran], ["card"]):
+    for words in (["score"], ["resume", ran], ["export", "--what", "card"]):
         done = prejudge(*words)
         assert done.returncode == 2 and "exchange 3" in done.stderr, words
     told = "1 of its answers"
-    for words in (["score", "--unproved"], ["card", "--unproved"]):
+    for words in (["score", "--unproved"], ["export", "--what", "card", "--unproved"]):
         done = prejudge(*words)
         assert done.returncode == 0, done.stderr
     assert told in " ".join(prejudge("score", "--unproved").stdout.split())
@@ -126,14 +126,14 @@ def test_what_stays_damaged_is_told_with_the_numbers(prejudge, ran, tmp_path):
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"run":1}'])
 def test_damaged_manifest_ends_every_command_in_a_line(prejudge, ran, tmp_path, text):
     edit(tmp_path, f"UPDATE run SET manifest = '{text}'")
-    for line in ("cache verify", "score", f"resume {ran}", "card", f"cache export {ran} --out x.db.gz", "list runs"):
+    for line in ("cache verify", "score", f"resume {ran}", "export --what card", f"cache export {ran} --out x.db.gz", "list runs"):
         done = prejudge(*line.split())
         assert done.returncode in (0, 1, 2) and "Traceback" not in done.stdout + done.stderr, line
     assert prejudge("cache", "verify").returncode == 1
 
 
 def test_reference_model_has_not_drifted(prejudge, ran):
-    done = prejudge("recheck", ran, "--sample", "20", "--exact")
+    done = prejudge("lab", "recheck", ran, "--sample", "20", "--exact")
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert "Asked again: 20. Without an answer: 0. Same answer: 100.0 %" in done.stdout
     assert ran in prejudge("score").stdout, "latest is still the run"
@@ -153,7 +153,7 @@ def test_published_numbers_are_imported_and_scored(prejudge, tmp_path):
     assert (total["value"], total["n"]) == (50.0, 2)
     assert prejudge("cache", "verify").stdout.startswith("5 exchanges checked, 0 problems")
     assert "code: run.not-resumable" in prejudge("--debug", "resume").stderr
-    assert "code: run.no-model" in prejudge("--debug", "recheck").stderr
+    assert "code: run.no-model" in prejudge("--debug", "lab", "recheck").stderr
     left = prejudge(*words, "--responses", "pairs.csv")
     assert left.returncode == 2 and "'logp'" in left.stderr
 

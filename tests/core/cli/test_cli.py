@@ -340,7 +340,7 @@ def test_store_of_another_schema_is_named_when_reading_too(prejudge, tmp_path):
     ("words", "code", "named"),
     [
         (["resume"], "store.missing", "prejudge.db"),
-        (["recheck"], "store.missing", "prejudge.db"),
+        (["lab", "recheck"], "store.missing", "prejudge.db"),
         (["cache", "prune", "--run", "x"], "store.missing", "prejudge.db"),
         (["run", "bistereo-pairs"], "study.role-missing", "--model NAME"),
         (["run", "crows-pairs", "--model", "simulated-fair"], "data.missing", "--data FILE"),

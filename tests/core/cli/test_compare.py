@@ -145,13 +145,16 @@ LEVEL = "trisentbias.level=0.8"
 def test_card_goes_by_what_the_folder_holds(prejudge, runs, tmp_path):
     where, folder = ["--runs", str(tmp_path)], tmp_path / runs[0]
     prejudge("score", runs[0], "--set", LEVEL, *where)
-    assert f"trisentbias.level = 0.8, the options last used for {folder}" in prejudge("card", runs[0], *where).stdout
+    assert (
+        f"trisentbias.level = 0.8, the options last used for {folder}"
+        in prejudge("export", runs[0], "--what", "card", *where).stdout
+    )
     text = (folder / "model-card.md").read_text()
     assert "Scored again with trisentbias.level = 0.8" in text and "Intervals: 80 % " in text
-    prejudge("card", runs[0], "--set", "trisentbias.level=0.9", *where)
+    prejudge("export", runs[0], "--what", "card", "--set", "trisentbias.level=0.9", *where)
     assert "Intervals: 90 % " in (folder / "model-card.md").read_text()
     prejudge("score", runs[0], *where)
-    assert prejudge("card", runs[0], *where).stdout.startswith("Written:")
+    assert prejudge("export", runs[0], "--what", "card", *where).stdout.startswith("Written:")
     assert "Intervals: 95 % " in (folder / "model-card.md").read_text()
 
 
@@ -184,7 +187,7 @@ def test_gate_on_a_run_of_few_answers_fails_with_its_summaries(prejudge, runs, p
 
 
 def test_card_is_written_into_the_folder_of_the_run(prejudge, runs, place):
-    done = prejudge("card", runs[0])
+    done = prejudge("export", runs[0], "--what", "card")
     assert done.returncode == 0, done.stderr
     folder = place / "runs" / runs[0]
     assert (folder / "model-card.md").exists() and (folder / "data-sheet.md").exists()

@@ -40,12 +40,12 @@ def test_commands_are_offered_without_importing_one(monkeypatch):
 
 
 def test_commands_of_studies_are_offered():
-    assert "tuples" in names("tu") and "train-encoder" in names("tr")
+    assert "tuples" in names("study", "tu") and "train-encoder" in names("study", "tr")
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "import", "replicate"])
+@pytest.mark.parametrize("command", [("run",), ("plan",), ("import",), ("study", "replicate")])
 def test_studies_are_offered(command):
-    assert set(names(command, "bistereo-")) == {
+    assert set(names(*command, "bistereo-")) == {
         n for n in Catalogue.load().registry.studies if n.startswith("bistereo-")
     }
 
@@ -66,7 +66,22 @@ def test_model_of_a_role_keeps_its_role():
 
 @pytest.mark.parametrize(
     "command",
-    [("score",), ("resume",), ("card",), ("gate",), ("compare", "old-run"), ("cache", "export"), ("recheck",)],
+    [
+        ("score",),
+        ("resume",),
+        (
+            "export",
+            "--what",
+            "card",
+        ),
+        ("gate",),
+        ("compare", "old-run"),
+        ("cache", "export"),
+        (
+            "lab",
+            "recheck",
+        ),
+    ],
 )
 def test_runs_are_offered_the_newest_first(command, runs):
     assert names(*command, "") == ["new-run", "old-run", "latest"]

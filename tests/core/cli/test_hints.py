@@ -18,6 +18,11 @@ from prejudge.core.contracts.abilities import OPERATIONS
         (["scor", "latest"], "score"),
         (["report"], "score"),  # by what it does
         (["annotate"], "view"),
+        (["calibrat"], "lab calibrate"),
+        (["replicate"], "study replicate"),
+        (["tuples", "sheet"], "study tuples"),
+        (["card"], "export"),
+        (["lab", "varianc"], "variance"),
         (["list", "modls"], "models"),
         (["list", "--operation", "drew"], "draw"),
         (["list", "--operation", "embedings"], "embed"),

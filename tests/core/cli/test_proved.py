@@ -29,24 +29,24 @@ VERBS = {
     "score": ("score", "first"),
     "gate": ("gate", "first", "--policy", "policy.toml", "--junit", "gate.xml"),
     "compare": ("compare", "second", "first", "--allow-different"),
-    "card": ("card", "first", "--out", "cards"),
+    "card": ("export", "first", "--what", "card", "--out", "cards"),
     "export": ("export", "first", "--out", "estimates.csv"),
 }
 OBSERVING = {
     "observations": ("export", "first", "--what", "observations", "--out", "rows.csv"),
-    "recheck": ("recheck", "first", "--sample", "5"),
-    "associations": ("associations", "first"),
-    "levels": ("levels", "sheet", "first"),
-    "tuples": ("tuples", "sheet", "first"),
+    "recheck": ("lab", "recheck", "first", "--sample", "5"),
+    "associations": ("study", "associations", "first"),
+    "levels": ("study", "levels", "sheet", "first"),
+    "tuples": ("study", "tuples", "sheet", "first"),
     "bundle": ("cache", "export", "first", "--out", "b.db.gz"),
 }
 """Commands that read trials and score nothing."""
 ANALYSES = {
-    "variance": ("variance", "first"),
+    "variance": ("lab", "variance", "first"),
     "plan": ("plan", "subtle-sai", *SMALL, "--pilot", "first"),
-    "replicate": ("replicate", "subtle-sai", "--run", "first", "--model", "GPT-3.5"),
-    "multiverse": ("multiverse", "subtle-sai", "--model", "simulated-fair", *SMALL),
-    "converge": ("converge", "beauty-and-competence", "--from-run", "first"),
+    "replicate": ("study", "replicate", "subtle-sai", "--run", "first", "--model", "GPT-3.5"),
+    "multiverse": ("lab", "multiverse", "subtle-sai", "--model", "simulated-fair", *SMALL),
+    "converge": ("lab", "converge", "beauty-and-competence", "--from-run", "first"),
     "baseline": ("gate", "third", "--policy", "baseline.toml"),
     "other run": ("compare", "first", "second", "--allow-different"),
 }

@@ -53,7 +53,16 @@ def test_repeated_option_is_refused_by_every_command(path, option, tmp_path, mon
 def test_every_command_is_walked():
     assert len(SINGLE) > 100
     paths = {path for path, _ in SINGLE}
-    assert {("run",), ("import",), ("cache", "export"), ("tuples", "complete"), ("demo",)} <= paths
+    assert {
+        ("run",),
+        ("import",),
+        ("cache", "export"),
+        ("study", "tuples", "complete"),
+        (
+            "study",
+            "demo",
+        ),
+    } <= paths
 
 
 @pytest.mark.parametrize(

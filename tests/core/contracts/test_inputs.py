@@ -228,7 +228,7 @@ def test_store_that_is_a_pipe(tmp_path):
         ["plan", "crows-pairs", "--store", "pipe", "--model", "simulated-fair"],
         ["plan", "crows-pairs", "--set", f"limit={'[' * 400}{']' * 400}"],
         ["import", "bistereo-pairs", "--responses", "pipe", "--model", "x"],
-        ["validate", "pipe.toml"],
+        ["study", "validate", "pipe.toml"],
         ["cache", "import", "pipe"],
         ["score", "--bundle", "pipe"],
         ["trust", "pipe"],

@@ -58,7 +58,7 @@ def test_run_of_somebody_else_moves_no_key(folder, monkeypatch, listener):
 
     become(monkeypatch, "bob")
     listener.heard.clear()
-    for words in (["resume"], ["recheck", "latest"]):
+    for words in (["resume"], ["lab", "recheck", "latest"]):
         done = call(folder, *words)
         assert refused(done) and "api_key_env" in done.stderr and "prejudge trust" in done.stderr, done
     assert not listener.heard

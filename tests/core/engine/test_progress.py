@@ -16,7 +16,7 @@ from prejudge.core.cli.main import main
 from prejudge.core.cli.progress import BarProgress, JsonProgress, LineProgress, Shown, make_progress
 from prejudge.core.engine.progress import Counts, Reading
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "progress.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "shell.md"
 
 
 class Clock:

@@ -181,7 +181,7 @@ def test_what_cannot_be_is_one_line_before_anything_is_asked(place, monkeypatch,
     assert counted("prejudge.db") == 0
 
 
-@pytest.mark.parametrize("command", [["run", "bistereo-pairs"], ["converge", "beauty-and-competence"]])
+@pytest.mark.parametrize("command", [["run", "bistereo-pairs"], ["lab", "converge", "beauty-and-competence"]])
 def test_commands_that_ask_refuse_an_address_without_ray(place, command):
     words = [*command, "--model", "slow", "--workers", "2", "--address", "10.0.0.1:6379"]
     found = CliRunner().invoke(cli, words, standalone_mode=False)

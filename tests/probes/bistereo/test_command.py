@@ -57,30 +57,30 @@ def annotate(name, answers):
 
 
 def test_drafts_become_tuples_of_the_study(drafted):
-    assert "4 tuples" in drafted("tuples", "sheet")
+    assert "4 tuples" in drafted("study", "tuples", "sheet")
     annotate("ana.csv", {"attractive": 1, "elegant": 1, "unattractive": 1, "weak": 1})
     annotate("bo.csv", {"attractive": 1, "elegant": 0, "unattractive": 1, "weak": 0})
-    said = drafted("tuples", "agree", "ana.csv", "bo.csv")
+    said = drafted("study", "tuples", "agree", "ana.csv", "bo.csv")
     assert "Krippendorff's alpha: \N{MINUS SIGN}0.167" in said and "at least 2: 2 tuples" in said
     assert "2 of 4 tuples are kept" in said and "make 1 analogy tests" in said
     assert "validated" in drafted("plan", "bistereo-tuples", "--data", "tuples.csv")
 
 
 def test_no_file_is_written_over(drafted):
-    drafted("tuples", "sheet")
+    drafted("study", "tuples", "sheet")
     with raises_code(UsageError, "file.exists"):
-        drafted("tuples", "sheet")
+        drafted("study", "tuples", "sheet")
 
 
 def test_a_run_of_another_study_has_no_drafts(prejudge):
     prejudge("run", "bistereo-tuples", "--model", "simulated-fair", "-q", "--set", "bistereo-tuples.resamples=99")
     with raises_code(UsageError, "run.other-study"):
-        prejudge("tuples", "sheet")
+        prejudge("study", "tuples", "sheet")
 
 
 def test_another_models_values_are_never_reproduced(prejudge):
     prejudge("run", "bistereo-tuples", "--model", "simulated-fair", "-q", "--set", "bistereo-tuples.resamples=99")
-    said = prejudge("replicate", "bistereo-tuples", "--model", "llama-3-8b", "--all")
+    said = prejudge("study", "replicate", "bistereo-tuples", "--model", "llama-3-8b", "--all")
     assert "2 published values: 0 reproduced, 0 not reproduced, 2 cannot be judged." in said
     assert "the values are those of llama-3-8b, the run is of 'simulated-fair'" in said and "52.2" in said
 

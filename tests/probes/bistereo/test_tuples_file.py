@@ -80,7 +80,7 @@ def test_columns_of_the_paper_load_and_an_empty_design_says_what_is_missing(file
     assert [one.score for one in read_tuples(path)] == [3, 4]
     for command in ("plan", "run"):
         words = (command, "bistereo-tuples", "--data", path, "--model", "simulated-fair")
-        with raises_code(UsageError, "study.empty", "have no `standing`", "prejudge tuples complete"):
+        with raises_code(UsageError, "study.empty", "have no `standing`", "prejudge study tuples complete"):
             prejudge(*words)
 
 
@@ -136,7 +136,7 @@ def test_standing_follows_the_scores_and_filled_cells_stay(file):
 
 def test_completed_file_makes_tests_and_says_what_nobody_confirmed(file, tmp_path):
     path, out = file(f"{FIVE},Remark", f"{TALL},a", f"{SHORT},b", end="\r\n", mark="\ufeff"), str(tmp_path / "out.csv")
-    done = prejudge("tuples", "complete", path, "--out", out)
+    done = prejudge("study", "tuples", "complete", path, "--out", out)
     assert done.exit_code == 0 and "standing: 2 of 2 drafted, 0 missing" in done.output
     assert "make 1 analogy tests" in done.output
     with open(out, encoding="utf-8") as written:
@@ -150,7 +150,7 @@ def test_completed_file_makes_tests_and_says_what_nobody_confirmed(file, tmp_pat
     again = complete(tidy_rows(out))
     assert [row["drafted"] for row in again] == [row["drafted"] for row in rows]
     with raises_code(UsageError, "file.exists"):
-        prejudge("tuples", "complete", path, "--out", out)
+        prejudge("study", "tuples", "complete", path, "--out", out)
 
 
 def test_bad_rows_are_named_together_or_left_out_and_counted(file):

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from prejudge.core.contracts.errors import DataError
-from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs, CrowsStage
+from prejudge.probes.crows_pairs.asking import MaskedStage
+from prejudge.probes.crows_pairs.probe import CrowsOptions, CrowsPairs
 from prejudge.probes.crows_pairs.terms import DIFFERING_WORD
 from prejudge.testing import raises_code
 
@@ -66,7 +67,7 @@ def test_sentences_are_aligned_as_published(own):
 
 
 def test_factors_are_as_declared(own):
-    assert all(tuple(t.factors) == CrowsStage.factors for t in trials(own(HEADER, STEREO, ANTI)))
+    assert all(tuple(t.factors) == MaskedStage.factors for t in trials(own(HEADER, STEREO, ANTI)))
 
 
 def test_pairs_belong_to_their_commonest_word(own):
@@ -130,7 +131,7 @@ def test_published_scores_give_the_published_figures(shared_data):
 def test_imported_rows_look_like_observations(own):
     frame = imported(own(SCORED, STEREO + ",-1,-2,1")).observations
     assert frame.columns == [
-        *CrowsStage.factors,
+        *MaskedStage.factors,
         "log_probability",
         DIFFERING_WORD,
         "tokens",

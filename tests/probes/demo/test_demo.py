@@ -20,7 +20,7 @@ from prejudge.probes.demo import command
 
 def test_bias_is_found_in_the_biased_model_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, ["demo", "--quiet"], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["study", "demo", "--quiet"], standalone_mode=False)
     assert done.exception is None and done.return_value == 0
     with Store("prejudge.db", writable=False) as store:
         scores = [score(Catalogue.load(), store, run.name) for run in list_runs(store)]

@@ -1,4 +1,4 @@
-"""`prejudge associations`: from the store alone, all that was said, and nothing that steers a terminal."""
+"""`prejudge study associations`: from the store alone, all that was said, and nothing that steers a terminal."""
 
 from __future__ import annotations
 

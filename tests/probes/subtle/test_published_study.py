@@ -280,11 +280,11 @@ def test_counts_give_table_1_in_both_codings(shared_data, tmp_path, model, direc
     assert one(frame, "tau_b", coding="polarity")["value"] == pytest.approx(tau_b, abs=6e-5)
 
 
-def test_misprinted_cells_of_table_5_are_those_of_the_study_details(shared_data, tmp_path):
+def test_misprinted_cells_of_table_5_are_those_of_the_study_page(shared_data, tmp_path):
     how = ("--set", "published_model=GPT-3.5", *FAST)
     assert call(tmp_path, "score", "subtle-sai", "--scores", str(shared_data / COUNTS), *how).returncode == 0
     frame = estimates(tmp_path, "subtle-sai")
-    page = (Path(__file__).parents[3] / "docs" / "studies" / "subtle-details.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "studies" / "subtle.md").read_text("utf-8")
     for (domain, pronoun, name), (printed, right) in MISPRINTED.items():
         assert round(one(frame, name, domain=domain, pronoun=pronoun)["value"], 2) == right
         assert f"| 5 | {domain}, {pronoun}, {name} | {printed} | {right} |" in page

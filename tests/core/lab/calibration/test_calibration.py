@@ -545,7 +545,7 @@ def test_a_part_of_a_family_of_tests_is_not_the_same() -> None:
 
 
 def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path) -> None:
-    words = ["calibrate", "bistereo-tuples", "--studies", "3", "--planted", "2", "--by-command", "0"]
+    words = ["lab", "calibrate", "bistereo-tuples", "--studies", "3", "--planted", "2", "--by-command", "0"]
     words += ["--null", "copying", "--null", "noisy", "--real", "1", "--set", "bistereo-tuples.resamples=99"]
     first = call(tmp_path, *words)
     assert first.returncode == 0, first.stderr
@@ -567,7 +567,19 @@ def test_the_command_writes_a_certificate_and_asks_nothing_twice(tmp_path: Path)
 
 def test_data_in_words_that_no_model_knows_are_not_certified(tmp_path: Path) -> None:
     (tmp_path / "foreign.csv").write_text(foreign_tuples())
-    words = ["calibrate", "bistereo-tuples", "--data", "foreign.csv", "--studies", "3", "--planted", "2", "--real", "0"]
+    words = [
+        "lab",
+        "calibrate",
+        "bistereo-tuples",
+        "--data",
+        "foreign.csv",
+        "--studies",
+        "3",
+        "--planted",
+        "2",
+        "--real",
+        "0",
+    ]
     words += ["--by-command", "0", "--null", "word-leans", "--set", "bistereo-tuples.resamples=99"]
     ended = call(tmp_path, *words)
     assert ended.returncode == 0 and "Not certified" in ended.stdout and "nothing was planted" in ended.stdout
@@ -590,7 +602,7 @@ def test_data_in_words_that_no_model_knows_are_not_certified(tmp_path: Path) -> 
 def test_data_that_cannot_be_used_leave_nothing_and_do_not_block_the_next_call(
     tmp_path: Path, study: str, bad: str
 ) -> None:
-    words = ["calibrate", study, "--data", "own.csv", "--studies", "2", "--planted", "0", "--real", "0"]
+    words = ["lab", "calibrate", study, "--data", "own.csv", "--studies", "2", "--planted", "0", "--real", "0"]
     words += ["--by-command", "0", "--null", "word-leans"]
     (tmp_path / "own.csv").write_text(bad)
     refused = call(tmp_path, *words)
@@ -694,7 +706,7 @@ def renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificate:
 def test_trained_models_are_added_to_a_certificate_which_is_else_as_it_was(
     tmp_path: Path, renewed: Certificate
 ) -> None:
-    words = ["calibrate", "bistereo-tuples", "--trained-only"]
+    words = ["lab", "calibrate", "bistereo-tuples", "--trained-only"]
     done = call(tmp_path, *words, "--real", "2")
     assert done.returncode == 0, done.stderr
     made = read_certificate(tmp_path / "calibration" / "bistereo-tuples.json")
@@ -725,7 +737,19 @@ def test_a_certificate_names_files_and_not_where_they_were(tmp_path: Path) -> No
 
 
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
-    words = ["calibrate", "bistereo-tuples", "--studies", "4", "--planted", "0", "--by-command", "0", "--real", "0"]
+    words = [
+        "lab",
+        "calibrate",
+        "bistereo-tuples",
+        "--studies",
+        "4",
+        "--planted",
+        "0",
+        "--by-command",
+        "0",
+        "--real",
+        "0",
+    ]
     words += ["--null", "copying", "--set", "bistereo-tuples.resamples=99"]
     found = []
     for jobs in ("1", "2"):

@@ -263,7 +263,7 @@ def test_a_certificate_names_the_numbers_of_its_golden_file_and_two_studies_of_e
 
 
 def test_a_certificate_is_verified_by_its_spot_studies_and_numbers(installed: Path, tmp_path: Path) -> None:
-    words = ("calibrate", "bistereo-tuples", "--verify", "--null", "copying")
+    words = ("lab", "calibrate", "bistereo-tuples", "--verify", "--null", "copying")
     done = call(tmp_path, *words)
     assert done.returncode == 0, done.stderr + done.stdout
     path = installed / "bistereo-tuples.json"

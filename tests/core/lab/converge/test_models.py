@@ -165,7 +165,7 @@ def test_nothing_named_and_a_budget(settings, place):
 
 
 def call(*words):
-    done = CliRunner().invoke(cli, ["converge", "./looks.toml", *words], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["lab", "converge", "./looks.toml", *words], standalone_mode=False)
     return done.return_value if done.exception is None else done.exception, done.output
 
 

@@ -174,7 +174,7 @@ def test_command(settings):
     given += ["--set", "per_cell=20", "--set", "axes=height", "--set", "sentiments=positive,negative"]
     given += ["--group", "axis=height", "--group", "gender=women", "--choice", "seed=0,7"]
     done = CliRunner().invoke(
-        cli, ["multiverse", "bistereo-pairs", "--model", "leaning", *given], standalone_mode=False
+        cli, ["lab", "multiverse", "bistereo-pairs", "--model", "leaning", *given], standalone_mode=False
     )
     assert done.exception is None, done.exception
     assert "--set seed=7" in done.output
@@ -198,7 +198,7 @@ def test_asks_within_a_budget_names_the_rest_and_goes_on(settings, tmp_path):
     given += ["--group", "axis=height", "--group", "gender=women", "--choice", "seed=0,7", "--quiet"]
 
     def asked(*more):
-        command = ["multiverse", "bistereo-pairs", "--model", "leaning", *given, *more]
+        command = ["lab", "multiverse", "bistereo-pairs", "--model", "leaning", *given, *more]
         return CliRunner().invoke(cli, command, standalone_mode=False, catch_exceptions=False)
 
     def spent():
@@ -233,7 +233,7 @@ def test_budget_without_ask_is_refused(settings):
     with raises_code(UsageError, "options.conflict"):
         CliRunner().invoke(
             cli,
-            ["multiverse", "bistereo-pairs", "--model", "leaning", "--registry", settings.registry]
+            ["lab", "multiverse", "bistereo-pairs", "--model", "leaning", "--registry", settings.registry]
             + ["--max-requests", "3"],
             standalone_mode=False,
             catch_exceptions=False,

@@ -162,11 +162,13 @@ def test_one_level_is_said_and_the_rest_is_estimated(runs, leaning):
 def test_command(runs):
     settings, (name, *_) = runs
     where = ["--store", settings.store, "--runs", settings.runs, "--registry", settings.registry]
-    done = CliRunner().invoke(cli, ["variance", name, *where, "--facets", "template,attribute", "--error", "0.2"])
+    done = CliRunner().invoke(
+        cli, ["lab", "variance", name, *where, "--facets", "template,attribute", "--error", "0.2"]
+    )
     assert done.exit_code == 0, done.output
     assert "fewest answers for 0.2" in done.output
     assert "report.html" in done.output
-    done = CliRunner().invoke(cli, ["variance", name, *where, "--where", "gender"])
+    done = CliRunner().invoke(cli, ["lab", "variance", name, *where, "--where", "gender"])
     assert done.exception is not None
     assert done.exception.code == "options.value"
 
