@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import prejudge
-from prejudge.core.cli.main import COMMANDS, LAB, plugin_commands
+from prejudge.core.cli.main import COMMANDS, plugin_commands
 
 from .package_parts import ROOT
 from .reference_api import MODULES
