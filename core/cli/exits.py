@@ -28,6 +28,7 @@ EXITS = (
             "resume": NONE_READ,
             "score": NONE_READ,
             "import": NONE_READ,
+            "measure": NONE_READ,
             "study demo": NONE_READ,
             "compare": "no difference of the runs has a value",
             "lab converge": "no method of the construct has a value",

@@ -31,6 +31,7 @@ SECTIONS: dict[str, Listing] = {
     },
     "Read": {
         "score": ("score:score", "Score a run again from the store, or measure published scores."),
+        "measure": ("measure:measure", "Measure a table of outcomes: groups, rates and differences, with intervals."),
         "list": ("listing:list_all", "List studies, models, probes, metrics, adapters or runs."),
         "view": ("view:view", "Read every answer in the browser, compare runs, and label samples."),
         "compare": ("compare:compare", "Compare runs of one study, or the ranks of models in several studies."),
