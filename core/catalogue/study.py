@@ -28,7 +28,7 @@ from .question_checks import ensure_questions
 from .questions import Question
 from .refusal_stage import ROLE, kind_for
 from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
-from .studyfile import is_study_file, read_study_file
+from .studyfile import is_study_file, is_study_folder, read_study_file, read_study_folder
 from .trust import Want, ensure_hub_name, load_allowed, load_registry
 from .variants import THINKING, split_name
 
@@ -224,9 +224,9 @@ class Catalogue:
             UnknownNameError: it has an unknown key, or names an unknown probe or metric.
             UsageError: it names code, a secret or an address, or nothing answers one of its questions.
         """
-        if not is_study_file(name):
+        if name in self.registry.studies or not (is_study_file(name) or is_study_folder(name)):
             return name
-        study_name, entry = read_study_file(name)
+        study_name, entry = self.study_at(name)
         offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
         judge = Judge(Path.cwd(), self.plugins, self.registry)
         if effect := next(judge.study_file(entry, offered), None):
@@ -236,8 +236,19 @@ class Catalogue:
                 code="study.effects",
             )
         ensure_questions(self.plugins, entry)
-        self.registry.studies[study_name] = entry
+        # The models of a folder are proposals: those that are asked are named by the user.
+        self.registry.studies[study_name] = entry if is_study_file(name) else msgspec.structs.replace(entry, roles={})
         return study_name
+
+    def study_at(self, path: str) -> tuple[str, StudyEntry]:
+        """Return the name and the study of a study file, or of a folder.
+
+        Raises:
+            DataError: it cannot be used.
+        """
+        if is_study_file(path):
+            return read_study_file(path)
+        return read_study_folder(path, self.plugins.load("probe", self.registry.defaults["folder"])())
 
     def _seeded(self, entry: StudyEntry) -> StudyEntry:
         """Set the study's seed for the probe and the metrics that have the option, if it is not set."""

@@ -271,6 +271,14 @@ class StatesMethod(Protocol):
         """Return, in sentences, what a report's methods say of it; empty: nothing."""
 
 
+@runtime_checkable
+class ReadsFolders(Protocol):
+    """A probe whose study a user writes as a folder."""
+
+    def read_folder(self, path: str) -> Mapping[str, Any]:
+        """Return the fields of the study file, with all that the folder's tables hold; raises `DataError`."""
+
+
 class Probe(ABC):
     """An instrument: parameters to stages of trials.
 
