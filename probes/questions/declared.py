@@ -13,8 +13,8 @@ from ...core.design.factors import RoleName
 Form = Literal["number", "choice", "yes_no", "length", "refusal", "judged", "continuation"]
 Asking = Literal["generate", "likelihood", "pseudo_likelihood"]
 Texts = str | tuple[str, ...]
-SAMPLE, ORDER, ATTRIBUTE = "sample", "order", "fixed"
-"""Factors that every study of several samples or options has, and the role of a column that states none."""
+SAMPLE, ORDER = "sample", "order"
+"""Factors that every study of several samples or options has."""
 
 
 class FactorForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -29,7 +29,7 @@ class FactorForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """A CSV file of the folder in place of `levels`: a row per level. Its text stands in the column `text`, in that of
     the factor's name, or in the first; further columns are attributes."""
     within: Texts = ()
-    """Factors declared before that decide which levels a prompt has: a column of that name says with which each goes."""
+    """Factors declared before that decide which levels a prompt has: a column of that name says with which it goes."""
     roles: dict[str, RoleName] = {}
     """Roles of attributes; the others are fixed."""
 
@@ -132,4 +132,4 @@ class FolderForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measures: tuple[dict[str, Any], ...] = ()
     questions: tuple[QuestionForm, ...] = ()
     roles: dict[str, str] = {}
-    """Models that the author proposes for roles other than the one that is asked, such as `judge`; `--model` decides."""
+    """Models that the author proposes for other roles, such as `judge`; `--model ROLE=NAME` decides."""

@@ -13,7 +13,7 @@ import msgspec
 from ...core.design import AnswerForm, Balanced, By, Context, Design, Fixed, Group, Levels, Repeat, Rotation, Sampled
 from ...core.design.factors import AnyFactor, RoleName
 from ...core.design.levels import Value
-from .declared import ATTRIBUTE, ORDER, SAMPLE, AnswerDeclared, FactorForm, QuestionsOptions
+from .declared import ORDER, SAMPLE, AnswerDeclared, FactorForm, QuestionsOptions
 
 KINDS: Mapping[RoleName, type[AnyFactor]] = {
     **{"group": Group, "sampled": Sampled, "fixed": Fixed, "by": By},
@@ -104,7 +104,7 @@ def _factor(name: str, form: FactorForm) -> AnyFactor:
     attributes = list(
         dict.fromkeys(key for row in rows for key in row if key not in ("name", "id", TEXT, TURN, *gates))
     )
-    parts = tuple(KINDS[form.roles.get(key, ATTRIBUTE)](key) for key in attributes)
+    parts = tuple(KINDS[form.roles.get(key, "fixed")](key) for key in attributes)
     return KINDS[form.role](name, Levels.of_rows(rows), parts, gates)
 
 

@@ -124,7 +124,9 @@ class Folder:
 
     def levels(self, factor: str, form: FactorForm) -> FactorForm:
         """Return a factor with the levels of its file in place of the name of that."""
-        if not form.file or (form.levels and self.fault(self.at("factors", factor), _BOTH) is None):
+        if form.file and form.levels:
+            self.fault(self.at("factors", factor), "it has levels and a file. Give one of them.")
+        if not form.file or form.levels:
             return form
         rows: list[dict[str, Scalar]] = []
         if self._file(form.file):
@@ -176,9 +178,6 @@ class Folder:
             why = getattr(error, "strerror", None) or error
             self.fault(f"image {short(name)}", f"{why}.", "folder.file")
             return ""
-
-
-_BOTH = "it has levels and a file. Give one of them."
 
 
 def folder_study(path: str) -> dict[str, Any]:

@@ -14,7 +14,11 @@ def metrics_of(measures: Sequence[dict[str, Any]], options: QuestionsOptions) ->
     forms = options.design.factors
     group = next(name for name, form in forms.items() if form.role == "group")
     levels = [str(row["name"]) for row in rows_of(group, forms[group])]
-    span = {} if options.answer.range is None else dict(zip(("least", "greatest"), map(float, options.answer.range)))
+    span = (
+        {}
+        if options.answer.range is None
+        else dict(zip(("least", "greatest"), map(float, options.answer.range), strict=True))
+    )
     return {"contrast": {"outcome": "outcome", "between": group, "first": levels[0], "second": levels[-1], **span}}
 
 
