@@ -1,0 +1,1 @@
+"""Measures that a study declares in its file, without code."""
