@@ -22,7 +22,7 @@ from ..shared.images import inside
 from .checks import answer_faults, level_faults, slot_faults
 from .declared import AnswerDeclared, DesignForm, FactorForm, FolderForm, QuestionForm, QuestionsOptions
 from .design import TEXT, design_of, names_of
-from .measures import metrics_of, questions_of
+from .measures import metrics_of, questions_of, unknown_measures
 
 STUDY = "study.toml"
 MOST_BYTES = 16 << 20
@@ -215,7 +215,9 @@ def folder_study(path: str) -> dict[str, Any]:
     except PrejudgeError as error:
         folder.fault(folder.at("design"), str(error), error.code)
         folder.refuse()
-    measures, asked = questions_of(questions, stated.measures, options, folder.fault, folder.at)
+    measures, asked = questions_of(questions, stated.measures)
+    for problem in unknown_measures(measures, asked):
+        folder.fault(folder.at("questions"), problem, "study.question")
     folder.refuse()
     texts = {name: getattr(stated, name) for name in ("title", "summary", "source")}
     return texts | {

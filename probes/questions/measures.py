@@ -2,40 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .declared import QuestionForm, QuestionsOptions
-from .design import rows_of
+from .declared import Form, QuestionForm, QuestionsOptions
+from .design import OUTCOME, options_of, rows_of, values_of
+
+COMPARED = ("difference", "ranks", "ratio")
+METRIC = "measures"
 
 
-def metrics_of(measures: Sequence[dict[str, Any]], options: QuestionsOptions) -> dict[str, Any]:
-    """Return the metric with the measures."""
-    forms = options.design.factors
-    group = next(name for name, form in forms.items() if form.role == "group")
-    levels = [str(row["name"]) for row in rows_of(group, forms[group])]
-    span = (
-        {}
-        if options.answer.range is None
-        else dict(zip(("least", "greatest"), map(float, options.answer.range), strict=True))
-    )
-    return {"contrast": {"outcome": "outcome", "between": group, "first": levels[0], "second": levels[-1], **span}}
+def metrics_of(measures: Sequence[Mapping[str, Any]], options: QuestionsOptions) -> dict[str, Any]:
+    """Return the metric with the measures; without any, the difference of each group, or else the mean."""
+    groups = [name for name, form in options.design.factors.items() if form.role == "group"]
+    by_default: list[Mapping[str, Any]] = [{"difference": name} for name in groups] or [{"mean": OUTCOME}]
+    labels = {"labels": list(options_of(options.answer))} if options.answer.form in ("choice", "yes_no") else {}
+    return {METRIC: {"measures": [_completed(own, options) for own in measures or by_default]} | labels}
 
 
 def questions_of(
-    questions: Sequence[QuestionForm],
-    measures: Sequence[dict[str, Any]],
-    options: QuestionsOptions,
-    fault: Callable[..., None],
-    at: Callable[..., str],
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    questions: Sequence[QuestionForm], measures: Sequence[Mapping[str, Any]]
+) -> tuple[list[Mapping[str, Any]], list[dict[str, Any]]]:
     """Return all measures, those of questions among them, and the questions as a study has them."""
-    return [], [
-        {
-            "asks": q.asks,
-            "measure": "contrast",
-            "side": q.yes,
-            **({"limit": q.limit.value, "limit_reason": q.limit.because} if q.limit else {}),
-        }
-        for q in questions
-    ]
+    declared, asked = list(measures), list[dict[str, Any]]()
+    for question in questions:
+        measure = question.measure
+        if isinstance(measure, dict):
+            measure = {"name": _name_of(measure), **measure}
+            declared += [] if measure in declared else [measure]
+            measure = measure["name"]
+        fields = {"asks": question.asks, "measure": measure, "side": question.yes}
+        fields |= {"above": question.above, "below": question.below}
+        limit = question.limit
+        asked.append(fields | ({"limit": limit.value, "limit_reason": limit.because} if limit else {}))
+    return declared, asked
+
+
+def unknown_measures(measures: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what is wrong with the measures that questions name."""
+    names = [_name_of(measure) for measure in measures]
+    for question in asked if measures else ():
+        if question["measure"] not in names:
+            yield f"the question names the measure {question['measure']!r}. There are: {', '.join(names)}."
+
+
+def _name_of(measure: Mapping[str, Any]) -> str:
+    """Return the name of a measure: the stated one, or what it is and of which factor."""
+    kind = next((kind for kind in (*COMPARED, "correlation", "share", "mean") if kind in measure), "measure")
+    of = measure.get(kind)
+    return str(
+        measure.get("name") or "_".join(filter(None, [kind, of if isinstance(of, str) and of != OUTCOME else ""]))
+    )
+
+
+def _completed(measure: Mapping[str, Any], options: QuestionsOptions) -> dict[str, Any]:
+    """Return a measure with what the design and the form of the answer say: levels in their order, and the range."""
+    own, factors = {"name": _name_of(measure), **measure}, options.design.factors
+    form: Form = options.answer.form
+    if own.get("of") == form:
+        own["of"] = OUTCOME
+    factor = next((own[kind] for kind in COMPARED if kind in own), None)
+    if factor in factors:
+        own.setdefault("levels", [row["name"] for row in rows_of(factor, factors[factor])])
+    if own.get("of", OUTCOME) == OUTCOME and "share" not in own and not {"correlation", "ratio"} & {*own}:
+        values = options.answer.range or (form in ("choice", "yes_no") and values_of(options.answer).values())
+        if values:
+            own.setdefault("range", [float(min(values)), float(max(values))])
+    return own
