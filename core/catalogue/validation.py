@@ -16,17 +16,19 @@ from ..contracts.options import build_options, plainly
 from .plugins import Plugins
 from .registry import StudyEntry
 from .study import Catalogue
-from .studyfile import load_study_file
+from .studyfile import is_study_folder, load_study_file
 
 KINDS = ("probe", "metric")
 
 
 def problems_of(path: str, catalogue: Catalogue) -> list[str]:
-    """Return a line per error of a study file; none if it can be run.
+    """Return a line per error of a study file, or of a folder; none if it can be run.
 
     Raises:
         DataError: the file cannot be read, or is not valid TOML.
     """
+    if is_study_folder(path):
+        return list(_of_folder(path, catalogue))
     _, data = load_study_file(path)
     problems = list(_of_fields(data))
     problems += _of_probe(data, catalogue)
@@ -35,6 +37,15 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
     if not problems:
         problems += _of_whole(path, catalogue)
     return problems
+
+
+def _of_folder(path: str, catalogue: Catalogue) -> Iterator[str]:
+    try:
+        catalogue.study_at(path)
+    except PrejudgeError as error:
+        yield from error.fields.get("faults", [str(error)])
+        return
+    yield from _of_whole(path, catalogue)
 
 
 def _said(what: str, check: Any) -> Iterator[str]:

@@ -12,6 +12,8 @@ from .slots import faults_of, slots_of
 Found = tuple[str, str, str]
 LEVELS, TEMPLATE, VALUE = "folder.levels", "folder.template", "folder.value"
 ANSWER_SLOT = "answer"
+PLAIN = frozenset({"name", "id", "text"})
+"""Columns of levels that are no attributes."""
 MOST_OPTIONS, MOST_NUMBERS = 26, 1001
 
 
@@ -66,10 +68,8 @@ def level_faults(design: DesignForm) -> Iterator[Found]:
 def slot_faults(design: DesignForm, answer: AnswerDeclared) -> Iterator[Found]:
     """Yield what is wrong with the slots of texts, and with those of levels that stand in them."""
     columns = {name: {c for row in rows_of(name, form) for c in row} for name, form in design.factors.items()}
-    known = [*design.factors, *(f"{n}.{c}" for n, of in columns.items() for c in sorted(of))]
-    known += [
-        column for of in columns.values() for column in of if column not in ("name", "id", "text", *design.factors)
-    ]
+    known = [*design.factors, *(f"{n}.{c}" for n, of in columns.items() for c in sorted(of - PLAIN))]
+    known += [column for of in columns.values() for column in of if column not in {*PLAIN, *design.factors}]
     texts = {"design/text": design.text, "design/system": design.system, "answer/continuation": answer.continuation}
     texts |= {f"design/turns/{number}": turn.text for number, turn in enumerate(design.turns, 1)}
     texts |= {f"answer/options/{name}": text for name, text in options_of(answer).items()}

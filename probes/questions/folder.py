@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 
-from ...core.contracts.errors import DataError, PrejudgeError, UnknownNameError
+from ...core.contracts.errors import DataError, PrejudgeError, UnknownNameError, UsageError
 from ...core.contracts.estimates import COLUMNS
 from ...core.contracts.inputs import file_bytes, load_toml
-from ...core.contracts.options import build_options, plainly, short
+from ...core.contracts.options import build_options, short
 from ...core.contracts.records import Scalar
 from ...core.pictures.checking import check_picture, require_pillow
 from ...core.tables import read_table
@@ -34,7 +34,7 @@ RESERVED = frozenset(
     {*COLUMNS, "outcome", "label", "status", "reason", "key", "trial", "stage", "answer", "order", "sample", "options"}
 ) | {"id", TEXT, "turn", DIGEST, "name"} - {"name"}
 PROBE = "questions"
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Fault(NamedTuple):
@@ -62,6 +62,7 @@ class Folder:
         """
         self.path, self.faults = Path(path), list[Fault]()
         self.files: dict[str, str] = {}
+        self.tables: dict[str, str] = {}
         self._bytes = 0
         self.text = self._file(STUDY).decode("utf-8", "replace")
         self.refuse()
@@ -74,9 +75,10 @@ class Folder:
             DataError: with the code of the first, and each as a field.
         """
         if self.faults:
-            listed = "\n".join(f"- {fault}" for fault in self.faults) if len(self.faults) > 1 else str(self.faults[0])
-            head = f"{self.path} has {len(self.faults)} errors:\n" if len(self.faults) > 1 else ""
-            raise DataError(f"{head}{listed}", code=self.faults[0].code, faults=[str(fault) for fault in self.faults])
+            lines = [str(fault) for fault in self.faults]
+            listed = " ".join(f"({number}) {line}" for number, line in enumerate(lines, 1))
+            message = f"{self.path} has {len(lines)} errors: {listed}" if len(lines) > 1 else f"{self.path}: {lines[0]}"
+            raise DataError(message, code=self.faults[0].code, faults=lines)
 
     def at(self, *keys: str) -> str:
         """Return file and line of a key of `study.toml`, as far as it can be seen, and the key."""
@@ -92,15 +94,17 @@ class Folder:
 
     def convert(self, value: Any, kind: type[T], *keys: str) -> T | None:
         """Return a value as a record; None where it is none, which is an error."""
-        if isinstance(value, Mapping) and issubclass(kind, msgspec.Struct):
-            fields = get_type_hints(kind)
-            for name in [name for name in value if name not in fields]:
-                self.fault(self.at(*keys, name), str(UnknownNameError("key", name, fields)), "folder.key")
-            value = {name: part for name, part in value.items() if name in fields}
+        if not isinstance(value, Mapping):
+            self.fault(self.at(*keys), f"it is {short(value)}. Give a table.")
+            return None
+        fields = get_type_hints(kind)
+        for name in [name for name in value if name not in fields]:
+            self.fault(self.at(*keys, name), str(UnknownNameError("key", name, fields)), "folder.key")
         try:
-            return msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            self.fault(self.at(*keys), plainly(error))
+            known = {name: part for name, part in value.items() if name in fields}
+            return build_options(".".join(keys) or STUDY, kind, known, strict=True, noun="key")
+        except UsageError as error:
+            self.fault(self.at(*keys), str(error))
         return None
 
     def _file(self, name: str) -> bytes:
@@ -129,22 +133,24 @@ class Folder:
         if not form.file or form.levels:
             return form
         rows: list[dict[str, Scalar]] = []
-        if self._file(form.file):
-            try:
-                table = read_table(str(self.path / form.file))
-            except DataError as error:
-                self.fault(form.file, str(error), error.code)
-                return form
-            text = next((name for name in (TEXT, factor) if name in table.columns), table.columns[0])
-            for row in table.rows:
-                if not row.cells[text].strip():
-                    self.fault(f"{form.file}, {row.unit} {row.line}", f"the column {text!r} is empty. Fill it in.")
-                others = {name: cell.strip() or None for name, cell in row.cells.items() if name != text}
-                rows.append({TEXT: row.cells[text].strip(), **others})
-            numeric = [
-                name for name in table.columns if name not in (text, *names_of(form.within)) and _numeric(rows, name)
-            ]
-            rows = [row | {name: _number(row[name]) for name in numeric} for row in rows]
+        self.tables[factor] = form.file
+        if not self._file(form.file):
+            return form
+        try:
+            table = read_table(str(self.path / form.file))
+        except DataError as error:
+            self.fault(form.file, str(error), error.code)
+            return form
+        text = next((name for name in (TEXT, factor) if name in table.columns), table.columns[0])
+        for row in table.rows:
+            if not row.cells[text].strip():
+                self.fault(f"{form.file}, {row.unit} {row.line}", f"the column {text!r} is empty. Fill it in.")
+            others = {name: cell.strip() or None for name, cell in row.cells.items() if name != text}
+            rows.append({TEXT: row.cells[text].strip(), **others})
+        numeric = [
+            name for name in table.columns if name not in (text, *names_of(form.within)) and _numeric(rows, name)
+        ]
+        rows = [row | {name: _number(row[name]) for name in numeric} for row in rows]
         return msgspec.structs.replace(form, levels=tuple(rows), file="")
 
     def pictures(self, column: str, forms: dict[str, FactorForm]) -> dict[str, FactorForm]:
@@ -200,6 +206,9 @@ def folder_study(path: str) -> dict[str, Any]:
         folder.refuse()
         raise DataError(f"{path} cannot be used.", code="folder.value")  # what is None was an error
     _check(folder, design, answer)
+    measures, asked = questions_of(questions, stated.measures, design)
+    for problem in unknown_measures(measures, asked):
+        folder.fault(folder.at("questions"), problem, "study.question")
     folder.refuse()
     chosen = msgspec.to_builtins({"design": design, "answer": answer, "files": folder.files}) | stated.options
     if design.image:
@@ -214,10 +223,6 @@ def folder_study(path: str) -> dict[str, Any]:
             )
     except PrejudgeError as error:
         folder.fault(folder.at("design"), str(error), error.code)
-        folder.refuse()
-    measures, asked = questions_of(questions, stated.measures)
-    for problem in unknown_measures(measures, asked):
-        folder.fault(folder.at("questions"), problem, "study.question")
     folder.refuse()
     texts = {name: getattr(stated, name) for name in ("title", "summary", "source")}
     return texts | {
@@ -260,7 +265,8 @@ def _check(folder: Folder, design: DesignForm, answer: AnswerDeclared) -> None:
             folder.fault(folder.at("factors", name), f"{name!r} cannot name a factor. Take another name of letters.")
     for name, problem, code in (*level_faults(design), *slot_faults(design, answer), *answer_faults(answer)):
         keys = name.split("/")
-        folder.fault(folder.at(*keys), problem, code)
+        file = folder.tables.get(keys[-1], "") if keys[0] == "factors" else ""
+        folder.fault(folder.at(*keys) + (f", {file}" if file else ""), problem, code)
     size = math.prod(max(len(form.levels), 1) for form in design.factors.values() if not form.within)
     if size > MOST_PROMPTS:
         folder.fault(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .declared import Form, QuestionForm, QuestionsOptions
+from .declared import DesignForm, Form, QuestionForm, QuestionsOptions
 from .design import OUTCOME, options_of, rows_of, values_of
 
 COMPARED = ("difference", "ranks", "ratio")
@@ -13,17 +13,18 @@ METRIC = "measures"
 
 
 def metrics_of(measures: Sequence[Mapping[str, Any]], options: QuestionsOptions) -> dict[str, Any]:
-    """Return the metric with the measures; without any, the difference of each group, or else the mean."""
-    groups = [name for name, form in options.design.factors.items() if form.role == "group"]
-    by_default: list[Mapping[str, Any]] = [{"difference": name} for name in groups] or [{"mean": OUTCOME}]
+    """Return the metric with the measures."""
     labels = {"labels": list(options_of(options.answer))} if options.answer.form in ("choice", "yes_no") else {}
-    return {METRIC: {"measures": [_completed(own, options) for own in measures or by_default]} | labels}
+    return {METRIC: {"measures": [_completed(own, options) for own in measures]} | labels}
 
 
 def questions_of(
-    questions: Sequence[QuestionForm], measures: Sequence[Mapping[str, Any]]
+    questions: Sequence[QuestionForm], measures: Sequence[Mapping[str, Any]], design: DesignForm
 ) -> tuple[list[Mapping[str, Any]], list[dict[str, Any]]]:
-    """Return all measures, those of questions among them, and the questions as a study has them."""
+    """Return all measures, those of questions among them, and the questions as a study has them.
+
+    Without any measure there is the difference of each group, or the mean where there is no group.
+    """
     declared, asked = list(measures), list[dict[str, Any]]()
     for question in questions:
         measure = question.measure
@@ -35,13 +36,14 @@ def questions_of(
         fields |= {"above": question.above, "below": question.below}
         limit = question.limit
         asked.append(fields | ({"limit": limit.value, "limit_reason": limit.because} if limit else {}))
-    return declared, asked
+    groups = [name for name, form in design.factors.items() if form.role == "group"]
+    return declared or [{"difference": name} for name in groups] or [{"mean": OUTCOME}], asked
 
 
 def unknown_measures(measures: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what is wrong with the measures that questions name."""
     names = [_name_of(measure) for measure in measures]
-    for question in asked if measures else ():
+    for question in asked:
         if question["measure"] not in names:
             yield f"the question names the measure {question['measure']!r}. There are: {', '.join(names)}."
 

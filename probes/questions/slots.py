@@ -22,9 +22,8 @@ def slots_of(text: str) -> list[str]:
 def faults_of(text: str, names: Collection[str]) -> Iterator[str]:
     """Yield what is wrong with the slots of a text: what it has, and what would be accepted."""
     listed = ", ".join(f"{{{name}}}" for name in names)
-    if _LOOP.search(text):
-        yield f"{_LOOP.search(text)[0]!r} is of another template language. Write slots: {listed}."  # type: ignore[index]
-        return
+    for match in _LOOP.finditer(text):
+        yield f"{match[0]!r} is of another template language. Write slots: {listed}."
     for match in _TOKEN.finditer(text):
         if match[0] in ("{", "}"):
             yield f"a single {match[0]!r}. Write {match[0] * 2} for a brace, or a slot: {listed}."
