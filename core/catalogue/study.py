@@ -13,7 +13,7 @@ from ..contracts.abilities import OPERATIONS, Abilities, Need
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
-from ..contracts.probe import stage_need
+from ..contracts.probe import ReadsFolders, stage_need
 from ..contracts.secrets import looks_secret, secret_place
 from ..contracts.thinking import Level, ensure_level, settings_at
 from ..design import Roles
@@ -248,7 +248,13 @@ class Catalogue:
         """
         if is_study_file(path):
             return read_study_file(path)
-        return read_study_folder(path, self.plugins.load("probe", self.registry.defaults["folder"])())
+        return read_study_folder(path, self.folder_probe)
+
+    @property
+    def folder_probe(self) -> ReadsFolders:
+        """Return the probe that reads a study from a folder."""
+        probe: ReadsFolders = self.plugins.load("probe", self.registry.defaults["folder"])()
+        return probe
 
     def _seeded(self, entry: StudyEntry) -> StudyEntry:
         """Set the study's seed for the probe and the metrics that have the option, if it is not set."""

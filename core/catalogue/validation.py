@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -151,6 +151,27 @@ def study_schema(plugins: Plugins) -> dict[str, Any]:
         for name, reference in options["probe"].items()
     ]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **study, "title": "Study", "$defs": parts}
+
+
+def folder_schema(form: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON schema of the file of a folder that is a study, by the record that it is read as."""
+    _, parts = msgspec.json.schema_components([form], ref_template="#/$defs/{name}")
+    study = parts.pop(form.__name__)
+    _describe(study, form)
+    kinds = {part.__name__: part for part in _records(form)}
+    for name, part in parts.items():
+        _describe(part, kinds[name])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **study, "title": "Folder", "$defs": parts}
+
+
+def _records(hint: Any) -> Iterator[type[msgspec.Struct]]:
+    """Yield the records that a type holds."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+        for field in get_type_hints(hint).values():
+            yield from _records(field)
+    for part in get_args(hint):
+        yield from _records(part)
 
 
 def _options_schemas(kind: str, plugins: Plugins, parts: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import msgspec
 
 from ..catalogue.study import Catalogue
 from ..catalogue.studyfile import is_study_folder
-from ..catalogue.validation import problems_of, study_schema
+from ..catalogue.validation import folder_schema, problems_of, study_schema
 from ..contracts.errors import UsageError
 from ..contracts.records import Likelihood, Text, prompt_of
 from .completing import complete_file
@@ -24,8 +24,9 @@ PROMPTS = 3
 @click.command()
 @click.argument("file", required=False, shell_complete=complete_file)
 @click.option("--schema", is_flag=True, help="Print the JSON schema of study files, for editors.")
+@click.option("--of-folder", is_flag=True, help="With --schema: that of study.toml of a folder.")
 @registry_option
-def validate(file: str | None, schema: bool, registry: str | None) -> int:
+def validate(file: str | None, schema: bool, of_folder: bool, registry: str | None) -> int:
     """Check the study FILE, or the study of a folder, and list all its errors. Exit code 1 if there are any.
 
     No model is asked. Commands accept a file or a folder instead of the name of a study: prejudge run my-study.toml.
@@ -33,7 +34,9 @@ def validate(file: str | None, schema: bool, registry: str | None) -> int:
     """
     catalogue = Catalogue.load(registry)
     if schema:
-        echo_json(msgspec.json.format(msgspec.json.encode(study_schema(catalogue.plugins)), indent=2).decode())
+        form = catalogue.folder_probe.folder_form
+        written = folder_schema(form) if of_folder else study_schema(catalogue.plugins)
+        echo_json(msgspec.json.format(msgspec.json.encode(written), indent=2).decode())
         return 0
     if file is None:
         raise UsageError("name a study file: prejudge validate my-study.toml", code="options.missing")

@@ -275,6 +275,9 @@ class StatesMethod(Protocol):
 class ReadsFolders(Protocol):
     """A probe whose study a user writes as a folder."""
 
+    folder_form: type[msgspec.Struct]
+    """The fields of the folder's file."""
+
     def read_folder(self, path: str) -> Mapping[str, Any]:
         """Return the fields of the study file, with all that the folder's tables hold; raises `DataError`."""
 

@@ -22,7 +22,7 @@ from ..shared.images import inside
 from .checks import answer_faults, level_faults, slot_faults
 from .declared import AnswerDeclared, DesignForm, FactorForm, FolderForm, QuestionForm, QuestionsOptions
 from .design import TEXT, design_of, names_of
-from .measures import metrics_of, questions_of, unknown_measures
+from .measures import metrics_of, multiverse_of, questions_of, unknown_measures
 
 STUDY = "study.toml"
 MOST_BYTES = 16 << 20
@@ -232,6 +232,7 @@ def folder_study(path: str) -> dict[str, Any]:
         "questions": asked,
         "limits": list(stated.limits),
         "roles": stated.roles,
+        "multiverse": multiverse_of(measures, asked, options),
         "limit": {"unit": list(declared.unit_factors), "cells": list(cells)},
     }
 

@@ -40,6 +40,22 @@ def questions_of(
     return declared or [{"difference": name} for name in groups] or [{"mean": OUTCOME}], asked
 
 
+def multiverse_of(
+    measures: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]], options: QuestionsOptions
+) -> dict[str, Any]:
+    """Return the choices of a study that leave its question as it is: how the answer is asked for, and the interval."""
+    name = asked[0]["measure"] if asked else _name_of(measures[0])
+    measure = next(_completed(own, options) for own in measures if _name_of(own) == name)
+    factor = next((measure[kind] for kind in ("difference", "ranks") if kind in measure), None)
+    levels = measure.get("levels", [])
+    asking = {"asking": ["generate", "likelihood"]} if options.answer.form in ("number", "choice", "yes_no") else {}
+    return {
+        "measure": name,
+        "group": {factor: f"{levels[0]} minus {levels[1]}"} if factor and len(levels) > 1 else {},
+        "choices": asking | {f"{METRIC}.level": [0.95, 0.99]},
+    }
+
+
 def unknown_measures(measures: Sequence[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what is wrong with the measures that questions name."""
     names = [_name_of(measure) for measure in measures]

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from ...core.contracts import Counting, Follows, Options, Probe, Stage, StageRules, Trial, Unreadable
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import (
@@ -29,7 +31,7 @@ from ...core.design import Cell, Design, DesignedStage
 from ..shared.images import inside
 from ..shared.sampling import ensure_drawable
 from .asking import LEAD, Row, candidates, listed, read_judgement, read_likelihoods, read_words
-from .declared import ORDER, SAMPLE, QuestionsOptions
+from .declared import ORDER, SAMPLE, FolderForm, QuestionsOptions
 from .design import LABEL, OUTCOME, TEXT, design_of, options_of, shown_order
 from .folder import DIGEST, folder_study, media_of
 from .slots import fill, slots_of
@@ -248,6 +250,8 @@ class Questions(Probe):
     follows: ClassVar[tuple[Follows, ...]] = (
         Follows("asking", tuple((name, stage.operation) for name, stage in STAGES.items())),
     )
+
+    folder_form: type[msgspec.Struct] = FolderForm
 
     def stages(self, options: QuestionsOptions) -> Sequence[Stage]:
         """Return the stages.
