@@ -43,7 +43,8 @@ def _of_folder(path: str, catalogue: Catalogue) -> Iterator[str]:
     try:
         catalogue.study_at(path)
     except PrejudgeError as error:
-        yield from error.fields.get("faults", [str(error)])
+        faults = error.fields.get("faults")
+        yield from faults if isinstance(faults, list) else [str(error)]
         return
     yield from _of_whole(path, catalogue)
 
