@@ -16,6 +16,7 @@ from ...core.contracts.abilities import CHAT, IMAGES, NO_TEMPLATE, Abilities
 from ...core.contracts.adapter import Identity, Limits
 from ...core.contracts.errors import MissingExtraError, ModelError, ModelLoadError
 from ...core.contracts.model_files import ModelFiles, Recognised
+from ...core.contracts.processors import physical_cores
 from ...core.contracts.records import Generate, Generation, Likelihood, Likelihoods, Scalar
 from ...core.contracts.thinking import Level
 from ..shared.reasoning import thinking_settings
@@ -25,9 +26,9 @@ from ..shared.threaded import ThreadedAdapter
 from .answers import Answers, Asking
 from .chat import FILE, PLAIN, check_builtin
 from .gguf import GGUF, find_gguf, first_files, template_of
-from .model import Engine, Setup, default_threads, find_library
+from .model import Engine, Setup, find_library
 
-VERSION = "2"
+VERSION = "3"
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -70,7 +71,7 @@ class LlamaCppOptions(Options, frozen=True, kw_only=True):
     n_gpu_layers: Annotated[int, msgspec.Meta(ge=-1)] = 0
     """Number of layers on the accelerator; -1 for all."""
     threads: Positive | None = None
-    """Number of CPU threads; None takes half the processors."""
+    """Number of CPU threads; None takes one for each physical core."""
     batch_items: Positive = 1
     """Maximum number of requests per call; changes no answer. With 1, each answer is stored and shown as soon as it is
     there, with a latency of its own."""
@@ -179,7 +180,7 @@ class LlamaCpp(ThreadedAdapter):
         setup = Setup(
             n_ctx=n_ctx,
             n_gpu_layers=options.n_gpu_layers,
-            threads=options.threads or default_threads(),
+            threads=options.threads or physical_cores(),
             flash_attention=options.flash_attention,
             full_cache=options.cache_dtype == "float32",
         )

@@ -1,7 +1,8 @@
 """One GGUF model in llama.cpp's C interface: tokens, and logits from a cache that does not change results.
 
-Prompts are evaluated in blocks that start at fixed places, and only whole blocks are kept for the next prompt. So the
-arithmetic of a prompt is the same with or without a cached beginning, and no answer depends on earlier ones.
+Prompts are evaluated in blocks that end where the prompt's own tokens say, and only whole blocks are kept for the next
+prompt. So the arithmetic of a prompt is the same with or without a cached beginning, and no answer depends on earlier
+ones.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import importlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -19,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.contracts.errors import ModelLoadError, PermanentError
-from ...core.contracts.processors import usable_cores
 from ...core.contracts.steps import step
 from .gguf import GGUF
 from .sampling import Row, log_softmax
 
-BLOCK = 128
-"""Tokens per evaluation. Part of the arithmetic: changing it changes the last digits of answers."""
+LEAST, MOST = 16, 128
+"""Tokens per evaluation of a prompt: a block ends with the first line break from the least on, or with the most. Part
+of the arithmetic: changing them changes the last digits of answers."""
 _F32, _F16 = 0, 1
 _ERROR = 4
 """Level of errors in llama.cpp's log."""
@@ -40,11 +42,6 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     flash_attention: bool
     full_cache: bool
     """Keep keys and values in float32 instead of float16."""
-
-
-def default_threads() -> int:
-    """Return half the processors this process may use, at least one: llama.cpp gains little from hyper-threads."""
-    return max(1, usable_cores() // 2)
 
 
 def find_library() -> Any:
@@ -75,8 +72,9 @@ class Engine:
         self.vocab = self.lib.llama_model_get_vocab(self._model)
         self._ctx = self._open_context(setup)
         self._memory = self.lib.llama_get_memory(self._ctx)
-        self._batch = self.lib.llama_batch_init(BLOCK, 0, 1)
+        self._batch = self.lib.llama_batch_init(MOST, 0, 1)
         self._held: list[int] = []
+        self._breaking: dict[int, bool] = {}
         self._vocabulary: int = self.lib.llama_vocab_n_tokens(self.vocab)
         # Where the file names none, llama.cpp gives a number all the same.
         bos: int = self.lib.llama_vocab_bos(self.vocab) if source.bos is not None else -1
@@ -124,15 +122,24 @@ class Engine:
 
     def prepare(self, tokens: Sequence[int]) -> Row:
         """Make the cache hold exactly these tokens; return the log-probabilities of the next one."""
-        keep = min(_common(self._held, tokens), len(tokens) - 1) // BLOCK * BLOCK
+        last = len(tokens) - 1
+        common = min(_common(self._held, tokens), last)
+        ends = [*self.block_ends(tokens[:last]), last + 1]
+        keep = max((end for end in ends if end <= common), default=0)
         keep = keep if self.rewind(keep) else 0
         self._held = []
-        row = None
-        for _, row in self.run(tokens[keep:], keep, len(tokens) - 1):  # noqa: B007 - the last row is the one
-            pass
+        for start, end in pairwise([keep, *(end for end in ends if end > keep)]):
+            self._evaluate(tokens[start:end], start, last)
         self._held = list(tokens)
-        assert row is not None
-        return row
+        return self._row(last - start)
+
+    def block_ends(self, tokens: Sequence[int]) -> list[int]:
+        """Return where blocks end, which depends on the tokens before each end alone."""
+        ends, start = [], 0
+        for place, token in enumerate(tokens, 1):
+            if place - start == MOST or (place - start >= LEAST and self._breaks(token)):
+                ends.append(start := place)
+        return ends
 
     def rewind(self, length: int) -> bool:
         """Forget all but the first tokens; False if the model cannot (recurrent ones), and then the cache is empty."""
@@ -148,8 +155,8 @@ class Engine:
         Raises:
             PermanentError: llama.cpp fails, or gives logits that are not finite.
         """
-        for first in range(0, len(tokens), BLOCK):
-            block = tokens[first : first + BLOCK]
+        for first in range(0, len(tokens), MOST):
+            block = tokens[first : first + MOST]
             self._evaluate(block, start + first, wanted)
             for number in range(len(block)):
                 if (place := start + first + number) >= wanted:
@@ -160,6 +167,12 @@ class Engine:
         self.lib.llama_batch_free(self._batch)
         self.lib.llama_free(self._ctx)
         self.lib.llama_model_free(self._model)
+
+    def _breaks(self, token: int) -> bool:
+        """Return whether a token has a line break."""
+        if (known := self._breaking.get(token)) is None:
+            known = self._breaking[token] = b"\n" in self.piece(token, special=False)
+        return known
 
     def _evaluate(self, block: Sequence[int], start: int, wanted: int) -> None:
         batch = self._batch
@@ -204,7 +217,7 @@ class Engine:
     def _open_context(self, setup: Setup) -> Any:
         params = self.lib.llama_context_default_params()
         params.n_ctx = setup.n_ctx
-        params.n_batch = params.n_ubatch = BLOCK
+        params.n_batch = params.n_ubatch = MOST
         params.n_threads = params.n_threads_batch = setup.threads
         # 0 and 1: off and on; the default, automatic, would make answers depend on the device.
         params.flash_attn_type = int(setup.flash_attention)
