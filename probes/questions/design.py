@@ -77,7 +77,7 @@ def design_of(options: QuestionsOptions) -> Design:
     factors = [_factor(name, form) for name, form in forms.items()]
     nested = {gate for form in forms.values() for gate in names_of(form.within)}
     groups = [name for name, form in forms.items() if form.role == "group"]
-    factors += _orders(options, [name for name in forms if name not in groups or name in nested])
+    factors += _orders(options, [name for name in forms if name not in groups])
     factors.append(Repeat(SAMPLE, tuple(str(number) for number in range(1, options.samples + 1))))
     shown = [name for name in (factor.name for factor in factors) if name != SAMPLE or options.samples > 1]
     design = Design(

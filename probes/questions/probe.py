@@ -80,10 +80,14 @@ class QuestionStage(DesignedStage):
 
     def fill(self, text: str, cell: Cell, further: Mapping[str, str] = {}) -> str:
         """Return a text of the folder for a cell: slots of a level in it are filled too, those within these not."""
-        return fill(
-            text,
-            lambda slot: further.get(slot) or fill(self._slot(cell, slot), lambda s: self._slot(cell, s), self._names),
-        )
+
+        def level(slot: str) -> str:
+            if slot in further:
+                return further[slot]
+            words, of_factor = self._slot(cell, slot), slot in self._options.design.factors
+            return fill(words, lambda inner: self._slot(cell, inner), self._names) if of_factor else words
+
+        return fill(text, level)
 
     def further(self, cell: Cell) -> Mapping[str, Scalar]:
         """Return the texts of the options."""
