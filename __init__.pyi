@@ -21,6 +21,7 @@ from .core.api.planning import smallest_effects as smallest_effects
 from .core.api.scoring import score as score
 from .core.api.scoring import load as load
 from .core.api.scoring import import_scores as import_scores
+from .core.api.scoring import measure as measure
 from .core.api.scoring import corrected as corrected
 from .core.api.scoring import draw_sample as draw_sample
 from .core.api.analysing import compare as compare

@@ -1,7 +1,8 @@
-"""The verbs that score runs: score, load, import_scores, corrected, draw_sample."""
+"""The verbs that score runs: score, load, import_scores, measure, corrected, draw_sample."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from ..annotation import corrected_run
 from ..annotation.samples import Sample
 from ..catalogue.study import Catalogue
 from ..report.results import Run, scores_in_folder
+from ..scoring.own_table import measure_table
 from ..scoring.published import score_published, store_published
 from ..scoring.score import score as score_run
 from ..store import Store, get_run
@@ -107,6 +109,46 @@ def import_scores(study: str, path: str, settings: Settings | None = None, model
     settings = settings or Settings()
     catalogue = Catalogue.load(settings.registry)
     published = score_published(catalogue, resolve(catalogue, study, None, options), path, model)
+    with Store(settings.store) as store:
+        return reported(score_run(catalogue, store, store_published(store, published)), store, settings)
+
+
+def measure(table: Any, settings: Settings | None = None, model: str = "", **declared: Any) -> Run:
+    """Measure a table of outcomes: groups, rates and differences with intervals. No model is asked.
+
+    Args:
+        table: a file (CSV, JSON, JSON Lines, Parquet, xlsx), or a data frame of polars or pandas; one outcome a row.
+        settings: paths of the registry, the store and the report.
+        model: name of the model that gave the outcomes.
+        declared: `outcome` and `group` (columns), `between` (levels), `sampled`, `by`, `within` (columns), `positive`
+            (outcomes that count), `independent`, `limit`, `because`, `title`, `measures`, `questions`; and how a file
+            is read: `columns`, `values`, `bad_rows`, `encoding`. As for `prejudge measure`.
+
+    Returns:
+        The run; each row is stored as an observation.
+
+    Raises:
+        DataError: the table cannot be used.
+        UsageError: what is declared contradicts itself.
+
+    Example:
+        >>> import polars, prejudge
+        >>> rows = [{"name": f"{g}{n}", "gender": g, "rating": 5 + n % 3} for g in ("f", "m") for n in range(9)]
+        >>> run = prejudge.measure(polars.DataFrame(rows), outcome="rating", group="gender", sampled=["name"])
+        >>> run.estimates.filter(metric="difference")["value"].to_list()
+        [0.0]
+    """
+    settings = settings or Settings()
+    catalogue = Catalogue.load(settings.registry)
+    with tempfile.TemporaryDirectory(prefix="prejudge-") as folder:
+        path = table
+        if not isinstance(table, str | Path):
+            import polars as pl  # only a frame in memory needs it here
+
+            path = Path(folder) / "frame.csv"
+            frame = pl.DataFrame(table)
+            frame.select(name for name, kind in frame.schema.items() if not kind.is_nested()).write_csv(path)
+        published = measure_table(catalogue, str(path), declared, model)
     with Store(settings.store) as store:
         return reported(score_run(catalogue, store, store_published(store, published)), store, settings)
 

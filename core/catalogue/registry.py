@@ -170,9 +170,9 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: dict[str, PluginEntry] = {}
     models: dict[str, ModelEntry] = {}
     studies: dict[str, StudyEntry] = {}
-    defaults: dict[Literal["compare", "ranks", "calibrate", "folder"], str] = {}
-    """The metric that `compare` and `ranks` compute, the model with which `calibrate` makes a study, and the
-    probe that reads a folder."""
+    defaults: dict[Literal["compare", "ranks", "calibrate", "folder", "table"], str] = {}
+    """The metric that `compare` and `ranks` compute, the model with which `calibrate` makes a study, and the probes
+    that read a folder and a table of outcomes."""
 
     def model(self, name: str) -> ModelEntry:
         """Return a model by its name, or by `ADAPTER:MODEL`, such as `hf-masked:./my-bert`.

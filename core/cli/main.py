@@ -35,6 +35,7 @@ COMMANDS = {
     "card": ("card:card", "Write a model card and a data sheet of a run."),
     "cache": ("cache:cache", "Inspect the store, check it, and share or remove runs."),
     "import": ("importing:import_responses", "Import answers that somebody else collected, and score them."),
+    "measure": ("measure:measure", "Measure a table of outcomes: groups, rates and differences, with intervals."),
     "replicate": ("replicating:replicate", "Compare the results of a study with the published values."),
     "validate": ("validate:validate", "Check a study file and list all its errors."),
     "new": ("new:new", "Write a package for your own probe, adapter or metric."),

@@ -22,8 +22,8 @@ from .values import level_is, value_of, where_of
 if TYPE_CHECKING:
     from .metric import MeasuresOptions
 
-RATE = "_rate"
-"""What the name of the selection rates of a ratio ends with."""
+COMPARED = "compared"
+"""Names the two levels of a comparison in the group of its estimates, where a factor has more than two."""
 
 
 def built(table: MeasureTable, rows: pl.DataFrame, options: MeasuresOptions) -> Iterator[DeclaredMeasure]:
@@ -79,7 +79,7 @@ class _Builder:
         """Return the difference of means, or of ranks, at two levels."""
         table = self._table
         fields = self._common | self._sides(first, second) | {"neutral": table.neutral or 0.0}
-        fields["group"] = {table.factor: f"{first} minus {second}"}
+        fields |= self._named(f"{first} minus {second}")
         if table.kind == "ranks":
             return Ranks(table.name, value=self._number, limits=self._value.limits, **fields)
         weighed, hit = self._twins(first, second), self._value.is_hit
@@ -98,8 +98,7 @@ class _Builder:
         # The level with the greatest rate was chosen by these answers: of several, the ratio is below 1 by that alone.
         chosen = not table.reference and levels > 2
         fields = self._common | self._sides(first, second)
-        fields |= {
-            "group": {table.factor: f"{first} over {second}"},
+        fields |= self._named(f"{first} over {second}") | {
             "neutral": float(np.log(table.neutral or 1.0)),
             "tested": not chosen,
             "note": f"{second} has the greatest rate of these rows, so the ratio is not tested" if chosen else "",
@@ -110,7 +109,7 @@ class _Builder:
         """Return the share at each level."""
         words = {"label": "Selection rate", "meaning": "Percentage of the readable answers that are selected."}
         fields = self._common | {"groups": ((self._table.factor,),)} | words
-        return Share(f"{self._table.name}{RATE}", hit=self._value.expression, **fields)
+        return Share(f"{self._table.name}_rate", hit=self._value.expression, **fields)
 
     def levels(self) -> list[str]:
         """Return the levels that are compared, the first first.
@@ -141,6 +140,11 @@ class _Builder:
         rates = dict(frame.group_by("level").agg(pl.col("hit").mean()).iter_rows())
         return self._table.reference or max(levels, key=lambda level: rates.get(level) or 0.0)
 
+    def _named(self, pair: str) -> dict[str, Any]:
+        """Return the label of a comparison, and what tells it from others of the same measure."""
+        several = len(self.levels()) > 2
+        return {"label": f"{self._common['label']}: {pair}", "group": {COMPARED: pair} if several else {}}
+
     def _scaled(self, unit: str) -> dict[str, Any]:
         """Return unit, scale and limits of a mean; `unit` is that of a mean of true and false."""
         if self._value.is_hit:
@@ -150,7 +154,7 @@ class _Builder:
     def _sides(self, first: str, second: str) -> dict[str, Any]:
         factor = self._table.factor
         sides = {"first": level_is(factor, first), "second": level_is(factor, second)}
-        return sides | {"direction": f"more where {factor} is {first}"}
+        return sides | {"direction": f"more where {factor} is {first} than where it is {second}"}
 
     def _twins(self, first: str, second: str) -> Twins:
         table, sides = self._table, self._sides(first, second)

@@ -7,7 +7,7 @@ there are none, unless `independent` says that every row is a sample of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from ...core.statistics.facets import FacetOptions
 from ...core.statistics.measures import Statistic
 from ...core.statistics.observations import require_columns
 from ...core.statistics.resampling import Method
-from .building import built
+from .building import COMPARED, built
 from .declaring import MeasureTable, settle
 
 NOT_SAMPLED = "there is no interval: nothing is sampled that the number could hold for beyond these rows"
@@ -109,11 +109,11 @@ class Measures(DeclaredMetric):
 
     def _measured(self, both: Iterable[tuple[Declaration, Table]], options: Any) -> list[Estimate]:
         designs = list(both)
-        words = {measure.name: measure.words for design, _ in designs for measure in design.measures}
+        words = {(m.name, *m.group.items()): m.words for design, _ in designs for m in design.measures}
         ratios = {table.name for table in options.named if table.kind == "ratio"}
         estimates = super()._measured(designs, options)
         estimates = [_exponential(e) if e.metric in ratios else e for e in estimates]
-        estimates = [_described(e, words[e.metric]) for e in estimates]
+        estimates = [_described(e, words) for e in estimates]
         return estimates if options.inferred else [_without_interval(e) for e in estimates]
 
     def _units(self, observations: pl.DataFrame, options: Any, *wanted: Any) -> pl.DataFrame | None:
@@ -155,8 +155,10 @@ def _exponential(e: Estimate) -> Estimate:
     )
 
 
-def _described(e: Estimate, words: Measure) -> Estimate:
-    return e.replace(label=words.label, meaning=words.meaning, direction=words.direction)
+def _described(e: Estimate, words: Mapping[Any, Measure]) -> Estimate:
+    pair = [(COMPARED, e.group[COMPARED])] if COMPARED in e.group else []
+    named = words[e.metric, *pair]
+    return e.replace(label=named.label, meaning=named.meaning, direction=named.direction)
 
 
 def _without_interval(e: Estimate) -> Estimate:

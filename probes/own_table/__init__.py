@@ -1,0 +1,1 @@
+"""Any table of outcomes, measured as a study."""
