@@ -213,6 +213,18 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.studies[name]
 
 
+def assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Divide options into those of the probe (`name=value`) and of the metrics (`metric.name=value`)."""
+    options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
+    for name, value in assignments.items():
+        metric, dot, option = name.partition(".")
+        if dot and metric in metrics:
+            metrics[metric][option] = value
+        else:
+            options[name] = value
+    return options, metrics
+
+
 def here(name: str) -> bool:
     """Return whether there is a file or folder of this name in the working directory."""
     try:

@@ -27,8 +27,8 @@ from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
 from .refusal_stage import ROLE, kind_for
-from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
-from .studyfile import is_study_file, is_study_folder, read_study_file, read_study_folder
+from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry, assign
+from .studyfile import is_study_file, is_study_folder, study_at
 from .trust import Want, ensure_hub_name, load_allowed, load_registry
 from .variants import THINKING, split_name
 
@@ -117,7 +117,7 @@ class Catalogue:
         name = self.adopt(name)
         entry = self._seeded(self.registry.study(name))
         chosen_options, limit = split_limit(self.plugins.load("probe", entry.probe).options, assignments)
-        options, metrics = _assign(entry, chosen_options)
+        options, metrics = assign(entry, chosen_options)
         options = wordings_of(entry, options, self.plugins.load("probe", entry.probe).options.worded) | options
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
@@ -226,7 +226,7 @@ class Catalogue:
         """
         if name in self.registry.studies or not (is_study_file(name) or is_study_folder(name)):
             return name
-        study_name, entry = self.study_at(name)
+        study_name, entry = study_at(name, self.folder_probe)
         offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
         judge = Judge(Path.cwd(), self.plugins, self.registry)
         if effect := next(judge.study_file(entry, offered), None):
@@ -239,16 +239,6 @@ class Catalogue:
         # The models of a folder are proposals: those that are asked are named by the user.
         self.registry.studies[study_name] = entry if is_study_file(name) else msgspec.structs.replace(entry, roles={})
         return study_name
-
-    def study_at(self, path: str) -> tuple[str, StudyEntry]:
-        """Return the name and the study of a study file, or of a folder.
-
-        Raises:
-            DataError: it cannot be used.
-        """
-        if is_study_file(path):
-            return read_study_file(path)
-        return read_study_folder(path, self.folder_probe)
 
     @property
     def folder_probe(self) -> ReadsFolders:
@@ -432,15 +422,3 @@ def ensure_no_secret(owner: str, settings: Mapping[str, Any]) -> None:
             "an environment variable; the adapter's page says which setting names that.",
             code="options.secret",
         )
-
-
-def _assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Divide options into those of the probe (`name=value`) and of the metrics (`metric.name=value`)."""
-    options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
-    for name, value in assignments.items():
-        metric, dot, option = name.partition(".")
-        if dot and metric in metrics:
-            metrics[metric][option] = value
-        else:
-            options[name] = value
-    return options, metrics

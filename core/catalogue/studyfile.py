@@ -50,6 +50,11 @@ def read_study_folder(path: str, probe: ReadsFolders) -> tuple[str, StudyEntry]:
     return name, read_registry({"studies": {name: dict(probe.read_folder(path))}}, path).studies[name]
 
 
+def study_at(path: str, probe: ReadsFolders) -> tuple[str, StudyEntry]:
+    """Return the name and the study of a study file, or of a folder, which a probe reads; raises `DataError`."""
+    return read_study_file(path) if is_study_file(path) else read_study_folder(path, probe)
+
+
 def load_study_file(place: StudyFile) -> tuple[str, dict[str, Any]]:
     """Return the study's name, and its other fields with absolute paths; only name and seed are checked.
 

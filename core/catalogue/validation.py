@@ -16,7 +16,7 @@ from ..contracts.options import build_options, plainly
 from .plugins import Plugins
 from .registry import StudyEntry
 from .study import Catalogue
-from .studyfile import is_study_folder, load_study_file
+from .studyfile import is_study_folder, load_study_file, study_at
 
 KINDS = ("probe", "metric")
 
@@ -41,7 +41,7 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
 
 def _of_folder(path: str, catalogue: Catalogue) -> Iterator[str]:
     try:
-        catalogue.study_at(path)
+        study_at(path, catalogue.folder_probe)
     except PrejudgeError as error:
         faults = error.fields.get("faults")
         yield from faults if isinstance(faults, list) else [str(error)]

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from ..catalogue.study import Catalogue
-from ..catalogue.studyfile import is_study_folder
+from ..catalogue.studyfile import is_study_folder, study_at
 from ..catalogue.validation import folder_schema, problems_of, study_schema
 from ..contracts.errors import UsageError
 from ..contracts.records import Likelihood, Text, prompt_of
@@ -45,7 +45,7 @@ def validate(file: str | None, schema: bool, of_folder: bool, registry: str | No
         for problem in found:
             echo(f"- {problem}", err=True)
         return 1
-    name, study = catalogue.study_at(file)
+    name, study = study_at(file, catalogue.folder_probe)
     echo(f"{file}: study {name!r} is valid. Probe {study.probe}; metrics {', '.join(study.metrics)}.")
     if is_study_folder(file):
         for line in _first_prompts(catalogue, file, study.roles):

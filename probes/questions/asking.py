@@ -36,8 +36,8 @@ def read_likelihoods(answer: AnswerDeclared, response: AnyResponse) -> Row | Unr
     """Return the expected number of an answer by the shares of the candidates, and the likeliest of these."""
     if answer.form == "continuation":
         score = response.scores[0] if isinstance(response, Likelihoods) and response.scores else response
-        known = isinstance(score, TokenScores) and math.isfinite(score.log_probability)
-        return {OUTCOME: score.log_probability, LABEL: None} if known else Unreadable("no likelihood")  # type: ignore[union-attr]
+        finite = isinstance(score, TokenScores) and math.isfinite(score.log_probability)
+        return {OUTCOME: score.log_probability, LABEL: None} if finite else Unreadable("no likelihood")  # type: ignore[union-attr]
     names = list(candidates(answer, {}))
     if not isinstance(response, Likelihoods) or len(response.scores) != len(names):
         return Unreadable("no likelihoods of the answers")

@@ -9,7 +9,7 @@ from .declared import AnswerDeclared, DesignForm
 from .design import names_of, options_of, rows_of
 from .slots import faults_of, slots_of
 
-Found = tuple[str, str, str]
+Problem = tuple[str, str, str]
 LEVELS, TEMPLATE, VALUE = "folder.levels", "folder.template", "folder.value"
 ANSWER_SLOT = "answer"
 PLAIN = frozenset({"name", "id", "text"})
@@ -17,7 +17,7 @@ PLAIN = frozenset({"name", "id", "text"})
 MOST_OPTIONS, MOST_NUMBERS = 26, 1001
 
 
-def level_faults(design: DesignForm) -> Iterator[Found]:
+def level_faults(design: DesignForm) -> Iterator[Problem]:
     """Yield what is wrong with the levels of factors."""
     earlier: dict[str, list[str]] = {}
     attributes: dict[str, str] = {}
@@ -65,21 +65,21 @@ def level_faults(design: DesignForm) -> Iterator[Found]:
         earlier[name] = names
 
 
-def slot_faults(design: DesignForm, answer: AnswerDeclared) -> Iterator[Found]:
+def slot_faults(design: DesignForm, answer: AnswerDeclared) -> Iterator[Problem]:
     """Yield what is wrong with the slots of texts, and with those of levels that stand in them."""
     columns = {name: {c for row in rows_of(name, form) for c in row} for name, form in design.factors.items()}
-    known = [*design.factors, *(f"{n}.{c}" for n, of in columns.items() for c in sorted(of - PLAIN))]
-    known += [column for of in columns.values() for column in of if column not in {*PLAIN, *design.factors}]
+    slot_names = [*design.factors, *(f"{n}.{c}" for n, of in columns.items() for c in sorted(of - PLAIN))]
+    slot_names += [column for of in columns.values() for column in of if column not in {*PLAIN, *design.factors}]
     texts = {"design/text": design.text, "design/system": design.system, "answer/continuation": answer.continuation}
     texts |= {f"design/turns/{number}": turn.text for number, turn in enumerate(design.turns, 1)}
     texts |= {f"answer/options/{name}": text for name, text in options_of(answer).items()}
     for key, text in texts.items():
-        names = [*known, "options"] if key == "design/text" and answer.form == "choice" else known
-        yield from ((key, problem, TEMPLATE) for problem in faults_of(text, names))
+        accepted = [*slot_names, "options"] if key == "design/text" and answer.form == "choice" else slot_names
+        yield from ((key, problem, TEMPLATE) for problem in faults_of(text, accepted))
     if answer.judge:
         yield from (("answer/judge", problem, TEMPLATE) for problem in faults_of(answer.judge, [ANSWER_SLOT]))
     slots = {
-        name: {slot for row in rows_of(name, form) for slot in slots_of(str(row.get("text", ""))) if slot in known}
+        name: {slot for row in rows_of(name, form) for slot in slots_of(str(row.get("text", ""))) if slot in slot_names}
         for name, form in design.factors.items()
     }
     for name, inner in slots.items():
@@ -89,7 +89,7 @@ def slot_faults(design: DesignForm, answer: AnswerDeclared) -> Iterator[Found]:
                 yield f"factors/{name}", f"{problem} Write the text out.", TEMPLATE
 
 
-def answer_faults(answer: AnswerDeclared) -> Iterator[Found]:
+def answer_faults(answer: AnswerDeclared) -> Iterator[Problem]:
     """Yield what the form of the answer lacks, or has too much."""
     form, options = answer.form, options_of(answer)
     if form == "number" and answer.range is None:

@@ -101,8 +101,8 @@ class Folder:
         for name in [name for name in value if name not in fields]:
             self.fault(self.at(*keys, name), str(UnknownNameError("key", name, fields)), "folder.key")
         try:
-            known = {name: part for name, part in value.items() if name in fields}
-            return build_options(".".join(keys) or STUDY, kind, known, strict=True, noun="key")
+            accepted = {name: part for name, part in value.items() if name in fields}
+            return build_options(".".join(keys) or STUDY, kind, accepted, strict=True, noun="key")
         except UsageError as error:
             self.fault(self.at(*keys), str(error))
         return None
@@ -145,8 +145,8 @@ class Folder:
         for row in table.rows:
             if not row.cells[text].strip():
                 self.fault(f"{form.file}, {row.unit} {row.line}", f"the column {text!r} is empty. Fill it in.")
-            others = {name: cell.strip() or None for name, cell in row.cells.items() if name != text}
-            rows.append({TEXT: row.cells[text].strip(), **others})
+            attributes = {name: cell.strip() or None for name, cell in row.cells.items() if name != text}
+            rows.append({TEXT: row.cells[text].strip(), **attributes})
         numeric = [
             name for name in table.columns if name not in (text, *names_of(form.within)) and _numeric(rows, name)
         ]
@@ -195,8 +195,10 @@ def folder_study(path: str) -> dict[str, Any]:
     folder = Folder(path)
     data = folder.data
     design, answer = _parts(folder)
-    known = {name: value for name, value in data.items() if name not in ("design", "answer", "questions")}
-    stated = folder.convert({"design": {"text": "", "factors": {}}, "answer": {"form": "length"}, **known}, FolderForm)
+    plain_fields = {name: value for name, value in data.items() if name not in ("design", "answer", "questions")}
+    stated = folder.convert(
+        {"design": {"text": "", "factors": {}}, "answer": {"form": "length"}, **plain_fields}, FolderForm
+    )
     questions = [
         question
         for entry in data.get("questions", ())

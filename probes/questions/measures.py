@@ -15,7 +15,7 @@ METRIC = "measures"
 def metrics_of(measures: Sequence[Mapping[str, Any]], options: QuestionsOptions) -> dict[str, Any]:
     """Return the metric with the measures."""
     labels = {"labels": list(options_of(options.answer))} if options.answer.form in ("choice", "yes_no") else {}
-    return {METRIC: {"measures": [_completed(own, options) for own in measures]} | labels}
+    return {METRIC: {"measures": [_completed(measure, options) for measure in measures]} | labels}
 
 
 def questions_of(
@@ -45,7 +45,7 @@ def multiverse_of(
 ) -> dict[str, Any]:
     """Return the choices of a study that leave its question as it is: how the answer is asked for, and the interval."""
     name = asked[0]["measure"] if asked else _name_of(measures[0])
-    measure = next(_completed(own, options) for own in measures if _name_of(own) == name)
+    measure = next(_completed(measure, options) for measure in measures if _name_of(measure) == name)
     factor = next((measure[kind] for kind in ("difference", "ranks") if kind in measure), None)
     levels = measure.get("levels", [])
     asking = {"asking": ["generate", "likelihood"]} if options.answer.form in ("number", "choice", "yes_no") else {}
@@ -75,15 +75,15 @@ def _name_of(measure: Mapping[str, Any]) -> str:
 
 def _completed(measure: Mapping[str, Any], options: QuestionsOptions) -> dict[str, Any]:
     """Return a measure with what the design and the form of the answer say: levels in their order, and the range."""
-    own, factors = {"name": _name_of(measure), **measure}, options.design.factors
+    table, factors = {"name": _name_of(measure), **measure}, options.design.factors
     form: Form = options.answer.form
-    if own.get("of") == form:
-        own["of"] = OUTCOME
-    factor = next((own[kind] for kind in COMPARED if kind in own), None)
+    if table.get("of") == form:
+        table["of"] = OUTCOME
+    factor = next((table[kind] for kind in COMPARED if kind in table), None)
     if factor in factors:
-        own.setdefault("levels", [row["name"] for row in rows_of(factor, factors[factor])])
-    if own.get("of", OUTCOME) == OUTCOME and "share" not in own and not {"correlation", "ratio"} & {*own}:
+        table.setdefault("levels", [row["name"] for row in rows_of(factor, factors[factor])])
+    if table.get("of", OUTCOME) == OUTCOME and "share" not in table and not {"correlation", "ratio"} & {*table}:
         values = options.answer.range or (form in ("choice", "yes_no") and values_of(options.answer).values())
         if values:
-            own.setdefault("range", [float(min(values)), float(max(values))])
-    return own
+            table.setdefault("range", [float(min(values)), float(max(values))])
+    return table
