@@ -15,6 +15,7 @@ from .shared import registry_option
 
 TRIAL = "'simulated:trial[planted_by=cells,strength=1]' --quick"
 """The model with a planted effect on which a new study is tried; in the length of a text none can be planted."""
+FREE = "simulated:trial --quick"
 NEXT = {
     "probe": "prejudge run {name} --model reference-masked-biased",
     "adapter": "prejudge list adapters",
@@ -42,7 +43,7 @@ def new(kind: str, name: str, folder: str | None, form: str | None, registry: st
         echo(
             "Next:",
             f"  prejudge validate {shown}",
-            f"  prejudge run {shown} --model {'simulated-fair' if form == 'free' else TRIAL}",
+            f"  prejudge run {shown} --model {FREE if form == 'free' else TRIAL}",
         )
         return
     if form is not None:
