@@ -36,6 +36,7 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, list_runs
+from prejudge.probes.own_table.declared import table_form
 from prejudge.testing import ChaosServer
 
 from .command import blank_figure
@@ -260,6 +261,8 @@ def test_toml_of_the_pages_is_read_as_what_it_is(block, tmp_path):
     elif data.keys() <= {*About.__struct_fields__}:
         (tmp_path / "about.toml").write_text(block.text, "utf-8")
         assert read_about(str(tmp_path)) is not None
+    elif "outcome" in data:
+        assert table_form(data).measures
     elif "rules" in data:
         assert parse_policy(block.text, where).rules
     else:

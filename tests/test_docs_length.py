@@ -36,7 +36,7 @@ LOOKED_UP = {"docs/errors.md", "docs/reading.md"}
 these to the code."""
 MOST = {"README.md": 450, "docs/index.md": 500, "docs/start.md": 925}
 """Words of the pages that are read first."""
-WHOLE = 56_430
+WHOLE = 56_890
 """Words of all pages that are written by hand, without the lists that are only looked up."""
 
 

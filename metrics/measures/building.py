@@ -55,7 +55,6 @@ class _Builder:
             "where": self._where,
             "groups": ((), table.by) if table.by else ((),),
             "family": own_family(table.name),
-            "intervals": options.intervals,
             "label": table.words.label,
             "meaning": table.words.meaning,
         }
@@ -158,8 +157,8 @@ class _Builder:
 
     def _twins(self, first: str, second: str) -> Twins:
         table, sides = self._table, self._sides(first, second)
-        one, two = (self._where & sides[name] for name in ("first", "second"))
-        side = self._rows.select(side=pl.when(one).then(0).when(two).then(1))["side"]
+        is_first, is_second = (self._where & sides[name] for name in ("first", "second"))
+        side = self._rows.select(side=pl.when(is_first).then(0).when(is_second).then(1))["side"]
         answered = (pl.col("status") == "ok") & self._value.expression.is_not_null()
         default = () if table.kind == "ratio" else self._options.within or self._options.ways
         within = crossing(

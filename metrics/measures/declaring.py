@@ -103,16 +103,14 @@ class MeasureTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     @property
     def value(self) -> Of:
         """Return what it is of."""
-        found: Of | None = getattr(self, self.kind) if self.kind in ("share", "mean") else self.of
-        assert found is not None
-        return found
+        return next((of for of in (self.share, self.mean) if of is not None), self.of)
 
     @property
     def words(self) -> Measure:
         """Return its label and meaning."""
         of = self.value if isinstance(self.value, str) else " or ".join(self.value)
-        known = {"of": of, "factor": self.factor, "method": self.method.capitalize()}
-        label, meaning = (text.format(**known) for text in WORDS[self.kind])
+        words = {"of": of, "factor": self.factor, "method": self.method.capitalize()}
+        label, meaning = (text.format(**words) for text in WORDS[self.kind])
         return Measure(self.label or label, self.meaning or meaning)
 
     @property

@@ -43,6 +43,7 @@ class MeasuresOptions(FacetOptions, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     """The labels that an answer can have; a measure that names another is refused. Empty: any."""
     intervals: Method = "jackknife"
+    """How intervals over one facet are made; those over several are always the jackknife's."""
     independent: bool = False
     """Whether each row is a sample of its own, where nothing is sampled."""
 

@@ -44,7 +44,7 @@ class RankCorrelation(SummedMeasure, frozen=True, eq=False, kw_only=True):
             columns=lambda values: (),
             value=value,
             range=CONTRAST,
-            effect=EffectSize(name, lambda found: found, CONTRAST, of_value=True),
+            effect=EffectSize(name, lambda value: value, CONTRAST, of_value=True),
             tabulated=tabulated,
         )
 

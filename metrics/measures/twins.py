@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ...core.statistics.intervals import Array
+from ...core.statistics.intervals import Array, ratio
 
 CROSSED = 0.5
 """A column crosses the groups if at least this share of its levels has rows of two groups; else it lies within them."""
@@ -59,8 +59,9 @@ def twins(sides: pl.Series, answered: pl.Series, cells: pl.DataFrame) -> Twins:
     if cells.width:
         first, second = first.over(cells.columns), second.over(cells.columns)
     counts = frame.select(first.alias("first"), second.alias("second"), compared.alias("in"))
-    one, two = counts["first"].to_numpy().astype(np.float64), counts["second"].to_numpy().astype(np.float64)
+    size, size_of_second = (counts[name].to_numpy().astype(np.float64) for name in ("first", "second"))
     side, inside = sides.to_numpy(), counts["in"].fill_null(False).to_numpy()
-    share = np.divide(np.where(side == 0, two, one), one + two, out=np.zeros_like(one), where=one + two > 0)
-    weights = np.where(inside, share, np.nan)
+    size_of_other = np.where(side == 0, size_of_second, size)
+    # n1 n2 / (n1 + n2) of a cell, divided by the answers of the row's group.
+    weights = np.where(inside, ratio(size_of_other, size + size_of_second), np.nan)
     return Twins(weights, int((inside & (weights == 0)).sum()))

@@ -35,6 +35,7 @@ class OwnTableOptions(TableOptions, frozen=True, kw_only=True):
     option_effects = {"data": "file", **harmless("outcome factors sampled group positive")}
 
     data: str = ""
+    """The file."""
     outcome: str = "outcome"
     """The column of outcomes."""
     factors: tuple[str, ...] = ()

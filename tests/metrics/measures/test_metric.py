@@ -315,3 +315,11 @@ def test_each_of_several_pairs_has_its_label():
     assert labels == {
         f"Difference of outcome: {pair}" for pair in ("female minus male", "female minus other", "male minus other")
     }
+
+
+def test_a_difference_that_every_answer_shows_is_shown():
+    """A model without chance, which always gives men one grade more, leaves nothing to estimate a variance from."""
+    frame = ratings().with_columns(outcome=pl.when(gender="male").then(6.0).otherwise(5.0))
+    for over in (("template", "name"), ("template",)):
+        e = measured(frame, {"difference": "gender", "levels": ["male", "female"]}, over=over)["difference_gender",]
+        assert (e.value, e.verdict) == (1, "above")
