@@ -82,7 +82,9 @@ class QuestionsOptions(Options, frozen=True, kw_only=True):
     rereads: ClassVar[frozenset[str]] = frozenset()
 
     design: DesignForm
+    """What is asked: texts with slots, and the factors that stand in them."""
     answer: AnswerDeclared
+    """The form of an answer, and the number that it becomes."""
     files: dict[str, str] = {}
     """Files of the folder, with their sha256."""
     folder: str = ""
@@ -93,7 +95,9 @@ class QuestionsOptions(Options, frozen=True, kw_only=True):
     samples: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
     """Answers to each prompt; several need a temperature above 0."""
     temperature: float | None = 0.0
+    """Temperature of `generate`."""
     max_tokens: int = 64
+    """Most tokens of an answer in words."""
     seed: int = 0
     """Seed of the orders of the options."""
 
