@@ -187,7 +187,7 @@ def uneven(seed, pairs=15, first=20, second=3):
 
 
 def test_sides_of_unequal_size_are_not_exchanged():
-    """Exchanged, both sides have equal sizes, and their difference varies less: 22.5 % of fair models had a contrast."""
+    """Exchanged, both sides have equal sizes, and their difference varies less: 22.5 % of fair models had one."""
     estimates = [whole(uneven(seed), resamples=99) for seed in range(200)]
     assert {e.test.name for e in estimates} == {"t test, jackknife (pair)"}
     assert np.mean([e.p <= 0.05 for e in estimates]) <= stats.binom.ppf(0.99, 200, 0.05) / 200
