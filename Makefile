@@ -50,6 +50,7 @@ release-check: $(VENV)/.dev
 
 schema: $(VENV)/.dev
 	PREJUDGE_PLUGINS=none $(BIN)/prejudge study validate --schema > docs/study.schema.json
+	PREJUDGE_PLUGINS=none $(BIN)/prejudge study validate --schema --of-folder > docs/folder.schema.json
 
 # Every number that tests compare: prints those that differ. With REASON they are written anew, and CHANGELOG.md says why.
 numbers: $(VENV)/.dev

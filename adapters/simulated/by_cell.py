@@ -38,6 +38,8 @@ ALWAYS = 10.0
 """Nats below 0 of every log-probability, besides what keeps it below 0."""
 NEARLY = 1e-9
 """Nats by which each alternative is behind the one before it, so that no two are equal."""
+ENDS = 2
+"""Answers of a scale that names its ends; one that names more is answered by one of them."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -138,7 +140,7 @@ class CellAnswers:
     ) -> Likelihoods:
         """Score the alternatives among the continuations; without any, all is planted in the first continuation."""
         scores = [0.0] * len(request.continuations)
-        if menu and self.cells.form != "number":
+        if menu and (self.cells.form != "number" or len(menu) > ENDS):
             by_name = dict(
                 zip((bare(answer.text) for answer in menu), self._scores(menu, planted, encoded), strict=True)
             )
@@ -216,8 +218,11 @@ def _said(menu: Sequence[Alternative], prompt: str) -> list[str]:
 
 
 def _number(menu: Sequence[Alternative], value: float) -> str:
-    """Return a number: the value itself, or, between two ends, the share of the way that its odds are of."""
+    """Return a number: the value itself, or, on a scale, the share of the way that its odds are of."""
     if not menu:
         return f"{value:.3f}"
     low, high = float(menu[0].text), float(menu[-1].text)
-    return f"{low + (high - low) / (1 + math.exp(-value)):.4g}"
+    number = low + (high - low) / (1 + math.exp(-value))
+    if len(menu) > ENDS:
+        return min((answer.text for answer in menu), key=lambda text: abs(float(text) - number))
+    return f"{number:.4g}"

@@ -48,7 +48,10 @@ class Counted(msgspec.Struct, frozen=True):
         """Return the units of a number; None where the rows do not have what it is about."""
         if any(name not in self.rows.columns for name in e.group):
             return None
-        mine = self.rows.filter(*(pl.col(name).eq_missing(pl.lit(_word(level))) for name, level in e.group.items()))
+        # A level that no row has names two that are compared, such as `male minus female`.
+        levels = {name: _word(level) for name, level in e.group.items()}
+        levels = {name: word for name, word in levels.items() if word is None or (self.rows[name] == word).any()}
+        mine = self.rows.filter(*(pl.col(name).eq_missing(pl.lit(word)) for name, word in levels.items()))
         if self.pairs:
             sides = mine.group_by(UNIT).agg(pl.col(SIDE).n_unique().alias("sides"))
             if twins := sides.filter(pl.col("sides") > 1).height:

@@ -170,9 +170,9 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: dict[str, PluginEntry] = {}
     models: dict[str, ModelEntry] = {}
     studies: dict[str, StudyEntry] = {}
-    defaults: dict[Literal["compare", "ranks", "calibrate", "table"], str] = {}
-    """The metric that `compare` and `ranks` compute, the model with which `calibrate` makes a study, and the
-    probe that reads a table of outcomes."""
+    defaults: dict[Literal["compare", "ranks", "calibrate", "folder", "table"], str] = {}
+    """The metric that `compare` and `ranks` compute, the model with which `calibrate` makes a study, and the probes
+    that read a folder and a table of outcomes."""
 
     def model(self, name: str) -> ModelEntry:
         """Return a model by its name, or by `ADAPTER:MODEL`, such as `hf-masked:./my-bert`.
@@ -211,6 +211,18 @@ class Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if name not in self.studies:
             raise UnknownNameError("study", name, self.studies)
         return self.studies[name]
+
+
+def assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Divide options into those of the probe (`name=value`) and of the metrics (`metric.name=value`)."""
+    options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
+    for name, value in assignments.items():
+        metric, dot, option = name.partition(".")
+        if dot and metric in metrics:
+            metrics[metric][option] = value
+        else:
+            options[name] = value
+    return options, metrics
 
 
 def here(name: str) -> bool:

@@ -13,7 +13,7 @@ from ..contracts.abilities import OPERATIONS, Abilities, Need
 from ..contracts.adapter import ModelAdapter
 from ..contracts.errors import PluginError, PrejudgeError, UsageError
 from ..contracts.options import build_options, choices_of
-from ..contracts.probe import stage_need
+from ..contracts.probe import ReadsFolders, stage_need
 from ..contracts.secrets import looks_secret, secret_place
 from ..contracts.thinking import Level, ensure_level, settings_at
 from ..design import Roles
@@ -27,8 +27,8 @@ from .plugins import Plugins
 from .question_checks import ensure_questions
 from .questions import Question
 from .refusal_stage import ROLE, kind_for
-from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry
-from .studyfile import is_study_file, read_study_file
+from .registry import Limits, ModelEntry, PluginEntry, Published, Registry, StudyEntry, assign
+from .studyfile import is_study_file, is_study_folder, study_at
 from .trust import Want, ensure_hub_name, load_allowed, load_registry
 from .variants import THINKING, split_name
 
@@ -117,7 +117,7 @@ class Catalogue:
         name = self.adopt(name)
         entry = self._seeded(self.registry.study(name))
         chosen_options, limit = split_limit(self.plugins.load("probe", entry.probe).options, assignments)
-        options, metrics = _assign(entry, chosen_options)
+        options, metrics = assign(entry, chosen_options)
         options = wordings_of(entry, options, self.plugins.load("probe", entry.probe).options.worded) | options
         ensure_no_secret(f"study {name}", options | metrics)
         roles = entry.roles | dict(models)
@@ -224,9 +224,9 @@ class Catalogue:
             UnknownNameError: it has an unknown key, or names an unknown probe or metric.
             UsageError: it names code, a secret or an address, or nothing answers one of its questions.
         """
-        if not is_study_file(name):
+        if name in self.registry.studies or not (is_study_file(name) or is_study_folder(name)):
             return name
-        study_name, entry = read_study_file(name)
+        study_name, entry = study_at(name, self.folder_probe)
         offered = {study.calibration.trained.data for study in self.plugins.studies.values()}
         judge = Judge(Path.cwd(), self.plugins, self.registry)
         if effect := next(judge.study_file(entry, offered), None):
@@ -236,8 +236,15 @@ class Catalogue:
                 code="study.effects",
             )
         ensure_questions(self.plugins, entry)
-        self.registry.studies[study_name] = entry
+        # The models of a folder are proposals: those that are asked are named by the user.
+        self.registry.studies[study_name] = entry if is_study_file(name) else msgspec.structs.replace(entry, roles={})
         return study_name
+
+    @property
+    def folder_probe(self) -> ReadsFolders:
+        """Return the probe that reads a study from a folder."""
+        probe: ReadsFolders = self.plugins.load("probe", self.registry.defaults["folder"])()
+        return probe
 
     def _seeded(self, entry: StudyEntry) -> StudyEntry:
         """Set the study's seed for the probe and the metrics that have the option, if it is not set."""
@@ -415,15 +422,3 @@ def ensure_no_secret(owner: str, settings: Mapping[str, Any]) -> None:
             "an environment variable; the adapter's page says which setting names that.",
             code="options.secret",
         )
-
-
-def _assign(entry: StudyEntry, assignments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Divide options into those of the probe (`name=value`) and of the metrics (`metric.name=value`)."""
-    options, metrics = dict(entry.options), {name: dict(values) for name, values in entry.metrics.items()}
-    for name, value in assignments.items():
-        metric, dot, option = name.partition(".")
-        if dot and metric in metrics:
-            metrics[metric][option] = value
-        else:
-            options[name] = value
-    return options, metrics

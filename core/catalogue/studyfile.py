@@ -6,6 +6,7 @@ It has the fields of a study in `registry.toml`, and a `name` (default: the name
 
 from __future__ import annotations
 
+import re
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,45 @@ from typing import Any
 from ..contracts.errors import DataError
 from ..contracts.inputs import file_bytes
 from ..contracts.plugin import StudyFile
+from ..contracts.probe import ReadsFolders
 from .registry import StudyEntry, locate, parse_toml, read_registry
 
 ENDING = ".toml"
+FOLDER_FILE = "study.toml"
+"""The file of a folder that is a study."""
 
 
 def is_study_file(name: str) -> bool:
     """Return whether this is the name of a file, not of a registered study."""
     return name.endswith(ENDING)
+
+
+def is_study_folder(name: str) -> bool:
+    """Return whether this is the path of a folder that is a study."""
+    try:
+        return bool(name) and (Path(name) / FOLDER_FILE).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def read_study_folder(path: str, probe: ReadsFolders) -> tuple[str, StudyEntry]:
+    """Return the name of the study of a folder, which is that of the folder, and the study.
+
+    Raises:
+        DataError: the folder cannot be used; with every error.
+    """
+    name = Path(path).resolve().name
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise DataError(
+            f"the folder {name!r} names its study. Rename it: letters, digits, `-`, `_` and `.`.",
+            code="studyfile.value",
+        )
+    return name, read_registry({"studies": {name: dict(probe.read_folder(path))}}, path).studies[name]
+
+
+def study_at(path: str, probe: ReadsFolders) -> tuple[str, StudyEntry]:
+    """Return the name and the study of a study file, or of a folder, which a probe reads; raises `DataError`."""
+    return read_study_file(path) if is_study_file(path) else read_study_folder(path, probe)
 
 
 def load_study_file(place: StudyFile) -> tuple[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -16,17 +16,19 @@ from ..contracts.options import build_options, plainly
 from .plugins import Plugins
 from .registry import StudyEntry
 from .study import Catalogue
-from .studyfile import load_study_file
+from .studyfile import is_study_folder, load_study_file, study_at
 
 KINDS = ("probe", "metric")
 
 
 def problems_of(path: str, catalogue: Catalogue) -> list[str]:
-    """Return a line per error of a study file; none if it can be run.
+    """Return a line per error of a study file, or of a folder; none if it can be run.
 
     Raises:
         DataError: the file cannot be read, or is not valid TOML.
     """
+    if is_study_folder(path):
+        return list(_of_folder(path, catalogue))
     _, data = load_study_file(path)
     problems = list(_of_fields(data))
     problems += _of_probe(data, catalogue)
@@ -35,6 +37,16 @@ def problems_of(path: str, catalogue: Catalogue) -> list[str]:
     if not problems:
         problems += _of_whole(path, catalogue)
     return problems
+
+
+def _of_folder(path: str, catalogue: Catalogue) -> Iterator[str]:
+    try:
+        study_at(path, catalogue.folder_probe)
+    except PrejudgeError as error:
+        faults = error.fields.get("faults")
+        yield from faults if isinstance(faults, list) else [str(error)]
+        return
+    yield from _of_whole(path, catalogue)
 
 
 def _said(what: str, check: Any) -> Iterator[str]:
@@ -140,6 +152,27 @@ def study_schema(plugins: Plugins) -> dict[str, Any]:
         for name, reference in options["probe"].items()
     ]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **study, "title": "Study", "$defs": parts}
+
+
+def folder_schema(form: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the JSON schema of the file of a folder that is a study, by the record that it is read as."""
+    _, parts = msgspec.json.schema_components([form], ref_template="#/$defs/{name}")
+    study = parts.pop(form.__name__)
+    _describe(study, form)
+    kinds = {part.__name__: part for part in _records(form)}
+    for name, part in parts.items():
+        _describe(part, kinds[name])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **study, "title": "Folder", "$defs": parts}
+
+
+def _records(hint: Any) -> Iterator[type[msgspec.Struct]]:
+    """Yield the records that a type holds."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+        for field in get_type_hints(hint).values():
+            yield from _records(field)
+    for part in get_args(hint):
+        yield from _records(part)
 
 
 def _options_schemas(kind: str, plugins: Plugins, parts: dict[str, Any]) -> dict[str, Any]:

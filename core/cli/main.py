@@ -45,7 +45,7 @@ SECTIONS: dict[str, Listing] = {
         "lab": ("main:lab", "Test a study or a result: calibration, variance, other choices, a recheck."),
     },
     "Build": {
-        "new": ("new:new", "Write a package for your own probe, adapter or metric."),
+        "new": ("new:new", "Write a study folder, or a package for your own probe, adapter or metric."),
         "study": ("main:study", "Check a study file, compare with published values; commands of single studies."),
         "trust": ("trust:trust_", "Show what a registry.toml wants to do, and trust it."),
     },
@@ -59,7 +59,7 @@ LAB: Listing = {
     "recheck": ("recheck:recheck", "Ask a sample of a run again, and test whether the answers have changed."),
 }
 STUDY: Listing = {
-    "validate": ("validate:validate", "Check a study file and list all its errors."),
+    "validate": ("validate:validate", "Check a study file or folder, and list all its errors."),
     "replicate": ("replicating:replicate", "Compare the results of a study with the published values."),
 }
 COMMANDS: Listing = {name: entry for section in SECTIONS.values() for name, entry in section.items()}

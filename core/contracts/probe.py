@@ -271,6 +271,17 @@ class StatesMethod(Protocol):
         """Return, in sentences, what a report's methods say of it; empty: nothing."""
 
 
+@runtime_checkable
+class ReadsFolders(Protocol):
+    """A probe whose study a user writes as a folder."""
+
+    folder_form: type[msgspec.Struct]
+    """The fields of the folder's file."""
+
+    def read_folder(self, path: str) -> Mapping[str, Any]:
+        """Return the fields of the study file, with all that the folder's tables hold; raises `DataError`."""
+
+
 class Probe(ABC):
     """An instrument: parameters to stages of trials.
 

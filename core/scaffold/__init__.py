@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .write import KINDS, Names, write_package
+from .write import KINDS, STUDIES, STUDY, Names, write_package, write_study
 
-__all__ = ["KINDS", "Names", "write_package"]
+__all__ = ["KINDS", "STUDIES", "STUDY", "Names", "write_package", "write_study"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,9 +13,15 @@ from string import Template
 import msgspec
 
 from ..contracts.errors import UsageError
+from ..contracts.png import encode_png
 from ..contracts.version import VERSION
 
 KINDS = ("probe", "adapter", "metric")
+STUDY = "study"
+STUDIES = ("choice", "pairs", "rating", "free", "image")
+"""Kinds of studies in a folder."""
+SIDE = 32
+"""Pixels of the side of a picture that stands for one of the user's."""
 COMMON = "common"
 ENDING = ".tmpl"
 """Suffix of templates, so that no tool mistakes them for the final files."""
@@ -69,16 +75,32 @@ def write_package(names: Names, folder: Path) -> list[Path]:
     Raises:
         UsageError: the folder is not empty, or cannot be written.
     """
+    return _written({path: text.encode() for path, text in rendered(names)}, folder)
+
+
+def write_study(name: str, kind: str, folder: Path) -> list[Path]:
+    """Write the folder of a study of a kind of `STUDIES`, and return its files in order; raises `UsageError`."""
+    names = Names(STUDY, name)
+    texts = {path: names.fill(text) for path, text in _walk(files(__package__).joinpath("templates", STUDY, kind))}
+    contents = {path.removesuffix(ENDING): text.encode() for path, text in texts.items()}
+    lines = contents.get("photos.csv", b"").decode().split()[1:]
+    for number, line in enumerate(lines):
+        pixel = bytes((40 + 13 * number, 90, 200 - 11 * number))
+        contents[line.partition(",")[0]] = encode_png(pixel * SIDE * SIDE, SIDE, SIDE)
+    return _written(contents, folder)
+
+
+def _written(contents: Mapping[str, bytes], folder: Path) -> list[Path]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
             f"{str(folder)!r} exists already and is not empty. Name another with --folder.", code="file.exists"
         )
     written = []
     try:
-        for path, text in sorted(rendered(names)):
+        for path, content in sorted(contents.items()):
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+            place.write_bytes(content)
             written.append(place)
     except OSError as error:
         raise UsageError(

@@ -46,7 +46,9 @@ def _averaged(design: Roles) -> list[Declared]:
 def _words(fixed: Iterable[Declared], e: Estimate) -> str:
     averaged = [factor for factor in fixed if factor.name not in e.group]
     counted = [
-        f"{_number(factor.levels)} {factor.name.replace('_', ' ')}s" for factor in averaged if not factor.nested_in
+        f"{_number(factor.levels)} {factor.name.replace('_', ' ').removesuffix('s')}s"
+        for factor in averaged
+        if not factor.nested_in
     ]
     # How many levels there are depends on what they lie within.
     within = [f"{factor.name.replace('_', ' ').removesuffix('s')}s" for factor in averaged if factor.nested_in]

@@ -31,7 +31,34 @@ class Instrument:
 DATA = Path(__file__).resolve().parent / "data"
 WORDS = ("zany", "able", "A red glass on a table.", "3", "I cannot say.")
 """Completions, descriptions and judgements."""
+RATED = {
+    "design": {
+        "text": "{name} is a {job}. Rate from 1 to 5.",
+        "factors": {
+            "gender": {"role": "group", "levels": ["male", "female"]},
+            "name": {
+                "role": "sampled",
+                "within": "gender",
+                "levels": [
+                    {"text": f"{side[0]}{at}", "gender": side} for side in ("male", "female") for at in range(6)
+                ],
+            },
+            "job": {"role": "sampled", "levels": ["cook", "nurse", "clerk"]},
+        },
+    },
+    "answer": {"form": "number", "range": [1, 5]},
+}
+"""A study as its folder gives it to the probe."""
+GAP = {"measures": {"measures": [{"difference": "gender", "levels": ["male", "female"]}]}}
 INSTRUMENTS = (
+    Instrument("questions", RATED, ("4", "I would say 2.", "no idea"), GAP),
+    Instrument(
+        "questions",
+        RATED
+        | {"answer": {"form": "choice", "options": {"in": "Invite {name}", "out": "Reject"}}, "asking": "likelihood"},
+        metrics=GAP,
+        name="questions-likelihood",
+    ),
     Instrument("bistereo-pairs", {"per_cell": 4}, metrics={"trisentbias": FEW}),
     Instrument("attractiveness", {"per_cell": 1, "seeds": (0,)}, ("(a)", "(b)", "I see"), {"attractiveness": FACES}),
     Instrument(
