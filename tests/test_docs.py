@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import polars as pl
 import pytest
 
@@ -36,11 +37,12 @@ from prejudge.core.engine.runs import RunOptions, execute
 from prejudge.core.gate.policy import parse_policy
 from prejudge.core.scoring.score import score
 from prejudge.core.store import Store, list_runs
+from prejudge.metrics.measures.declaring import MeasureTable
 from prejudge.probes.own_table.declared import table_form
 from prejudge.testing import ChaosServer
 
 from .command import blank_figure
-from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands
+from .docs_pages import PAGES, ROOT, SHELL, Block, blocks, blocks_of, lines_of, name_of, told_commands, write_files
 
 # No test here looks at a figure.
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -261,6 +263,11 @@ def test_toml_of_the_pages_is_read_as_what_it_is(block, tmp_path):
     elif data.keys() <= {*About.__struct_fields__}:
         (tmp_path / "about.toml").write_text(block.text, "utf-8")
         assert read_about(str(tmp_path)) is not None
+    elif "design" in data:
+        write_files(block.page, tmp_path)
+        assert problems_of(str((tmp_path / block.title).parent), Catalogue.load()) == []
+    elif data.keys() == {"measures"}:
+        assert msgspec.convert(data["measures"], list[MeasureTable])
     elif "outcome" in data:
         assert table_form(data).measures
     elif "rules" in data:

@@ -73,7 +73,7 @@ def test_import_is_light():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-MOST = 63
+MOST = 64
 """Names of the door."""
 EXPLAINED = [name for name in prejudge.__all__ if not name.startswith("_")]
 FUNCTIONS = [name for name in EXPLAINED if inspect.isroutine(getattr(prejudge, name))]

@@ -16,7 +16,7 @@ from prejudge.core.catalogue.study import Catalogue
 from .package_parts import ROOT, link_package
 
 ROOMS = ("probes", "metrics")
-OF_NO_STUDY = {"constructs", "demo"}
+OF_NO_STUDY = {"constructs", "demo", "own_table", "questions"}
 STUDIES = sorted({path.parent.name for path in (ROOT / "probes").glob("*/plugin.py")} - OF_NO_STUDY)
 TRAINED = {ROOT / "adapters" / "reference" / "items.py"}
 """What reference models are asked: imported only where a study is calibrated with one."""

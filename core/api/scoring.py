@@ -234,7 +234,7 @@ def draw_sample(
         >>> run = prejudge.run("subtle-sai", "simulated-biased", per_cell=4)
         >>> sample = prejudge.draw_sample(run.name, "chosen", ["positive", "negative", "neutral"], n=20)
         >>> len(sample.sheet.items)
-        21
+        20
     """
     settings = settings or Settings()
     wanted = Wanted(verdict=outcome, labels=tuple(labels), n=n, cells=tuple(cells), question=question, seed=seed or 0)
