@@ -80,7 +80,7 @@ class CrowsPairs(DeclaredMetric):
     """
 
     options: ClassVar[type[Options]] = CrowsPairsOptions
-    needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, "status"})
+    needs: ClassVar[frozenset[str]] = frozenset({"pair", "side", *CELL, SCORE, "status"})
     pivot = Pivot(index="pair", on="side", levels=SIDES, values=SCORE)
     groups = ((), ("bias_type",))
     clusters = (DIFFERING_WORD,)
@@ -174,8 +174,8 @@ class CrowsPairs(DeclaredMetric):
         return pairs.with_columns(pl.lit(is_chosen).alias(IS_CHOSEN), hit=one > other, tie=one == other)
 
     def columns(self, options: CrowsPairsOptions) -> frozenset[str]:
-        """Return the columns that are read; the words by which pairs differ may be unknown."""
-        return self.needs.union(self.clusters_of(options)) - {DIFFERING_WORD}
+        """Return the columns that are read; choices have no score, and differing words may be unknown."""
+        return self.needs.union(self.clusters_of(options)) - {DIFFERING_WORD, SCORE}
 
     def design_of(self, rows: pl.DataFrame, options: CrowsPairsOptions) -> Declaration:
         """Return the design over what is known of the pairs at hand; pairs themselves are independent rows."""

@@ -92,4 +92,5 @@ def test_no_conclusion_reads_the_words_of_a_caveat(instrument, name, monkeypatch
 
 
 def test_every_probe_of_the_catalogue_is_tested():
-    assert {i.probe for i in INSTRUMENTS} == set(CATALOGUE.plugins.offers["probe"])
+    # `own-table` asks nothing: its rows are imported, which tests/probes/own_table covers.
+    assert {i.probe for i in INSTRUMENTS} == set(CATALOGUE.plugins.offers["probe"]) - {"own-table"}

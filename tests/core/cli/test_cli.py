@@ -86,7 +86,7 @@ def test_version(prejudge):
 
 
 def test_every_command_has_help(prejudge):
-    for command in ("run", "resume", "score", "plan", "list", "cache", "demo"):
+    for command in ("run", "resume", "score", "plan", "list", "cache", "measure"):
         assert "Usage:" in prejudge(command, "--help").stdout
 
 
