@@ -174,8 +174,8 @@ class CrowsPairs(DeclaredMetric):
         return pairs.with_columns(pl.lit(is_chosen).alias(IS_CHOSEN), hit=one > other, tie=one == other)
 
     def columns(self, options: CrowsPairsOptions) -> frozenset[str]:
-        """Return the columns that are read; choices have no score, and differing words may be unknown."""
-        return self.needs.union(self.clusters_of(options)) - {DIFFERING_WORD, SCORE}
+        """Return the columns that are read; the words by which pairs differ may be unknown."""
+        return self.needs.union(self.clusters_of(options)) - {DIFFERING_WORD}
 
     def design_of(self, rows: pl.DataFrame, options: CrowsPairsOptions) -> Declaration:
         """Return the design over what is known of the pairs at hand; pairs themselves are independent rows."""

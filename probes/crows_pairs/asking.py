@@ -120,7 +120,7 @@ class ChoiceStage(CrowsStage):
 
     operation: ClassVar[type[Request]] = Generate
     factors: ClassVar[tuple[str, ...]] = (*FACTORS, *SHOWN)
-    outcomes: ClassVar[tuple[str, ...]] = (CHOSEN, "position")
+    outcomes: ClassVar[tuple[str, ...]] = (CHOSEN, "position", "log_probability")
     answer: ClassVar[AnswerForm] = OPTION
 
     def further(self, cell: Cell) -> Mapping[str, Scalar]:
@@ -138,7 +138,7 @@ class ChoiceStage(CrowsStage):
         return Generate(messages=(Message("user", (Text(text),)),), sampling=sampling)
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
-        """Read which sentence was chosen; `position` is 1 or 2."""
+        """Read which sentence was chosen; `position` is 1 or 2, and there is no log-probability."""
         if not isinstance(response, Generation):
             return Unreadable("no answer in words")
         options = {name: str(factors[name]) for name in SHOWN}
@@ -146,7 +146,7 @@ class ChoiceStage(CrowsStage):
         read = read_choice(response.text, asked)
         if isinstance(read, Unread):
             return read.unreadable()
-        return {CHOSEN: read.value, "position": SHOWN.index(read.value) + 1}
+        return {CHOSEN: read.value, "position": SHOWN.index(read.value) + 1, "log_probability": None}
 
 
 STAGES: dict[Scoring, type[Any]] = {

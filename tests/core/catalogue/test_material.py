@@ -139,7 +139,7 @@ def test_documents_of_own_data_name_the_file_and_nobody_else(tmp_path):
     words = ("--model", "m", "--data", "pairs.csv", "--set", "crows-pairs.resamples=99")
     done = call(tmp_path, "import", "crows-pairs", "--responses", "answers.csv", *words)
     assert done.returncode == 0, done.stderr
-    assert call(tmp_path, "card").returncode == 0
+    assert call(tmp_path, "export", "--what", "card").returncode == 0
     digest = hashlib.sha256((tmp_path / "pairs.csv").read_bytes()).hexdigest()[:12]
     (folder,) = (tmp_path / "runs").iterdir()
     for name in ("report.html", "model-card.md", "data-sheet.md"):
@@ -147,7 +147,7 @@ def test_documents_of_own_data_name_the_file_and_nobody_else(tmp_path):
         assert f"pairs of pairs.csv (sha256 {digest}...)" in text.replace("\\", ""), name
         assert "crowd workers" not in text and "Nangia et al. (2020), CrowS-Pairs: A Challenge" not in text
     assert f"measured on pairs of pairs.csv (sha256 {digest}...)" in (folder / "report.html").read_text("utf-8")
-    replicated = call(tmp_path, "replicate", "crows-pairs", "--run", folder.name).stdout
+    replicated = call(tmp_path, "study", "replicate", "crows-pairs", "--run", folder.name).stdout
     assert f"about pairs of pairs.csv (sha256 {digest}...)" in " ".join(replicated.split())
     sheet = (folder / "data-sheet.md").read_text("utf-8")
     assert "Collected between" not in sheet and "requests (" not in (folder / "model-card.md").read_text("utf-8")

@@ -64,6 +64,9 @@ NAMED = {
     "study replicate": ("subtle-sai",),
     "new": ("probe", ODD),
 }
+TABLE = "".join(f"{3 + at % 3},{'≥m' if at % 2 else '≥f'},n{at % 14}\n" for at in range(56))
+TABLE = f"rating,gender,name\n{TABLE}"
+"""Outcomes of a table, of two groups in signs that some encodings lack."""
 SLOW = {"demo", "train-encoder", "calibrate"}
 """Commands that begin long work: only options that refuse the value are tried."""
 
@@ -72,6 +75,7 @@ def make_world(folder: Path) -> None:
     """Write a store with runs, and files of each kind, whose names hold signs that some encodings lack."""
     (folder / "registry.toml").write_text(REGISTRY, "utf-8")
     (folder / "own ≥.csv").write_text(DATA, "utf-8")
+    (folder / "tabelle ≥.csv").write_text(TABLE, "utf-8")
     (folder / "policy.toml").write_text(POLICY, "utf-8")
     (folder / "study.toml").write_text(STUDY, "utf-8")
     (folder / "wrong.toml").write_text(f'probe = "{ODD}"\n', "utf-8")
@@ -131,6 +135,8 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("score", "--bundle", "bündel ≥.db.gz"),
         ("score", part),
         ("score", ODD),
+        ("measure", "tabelle ≥.csv", "--outcome", "rating", "--group", "gender", "--sampled", "name"),
+        ("measure", "tabelle ≥.csv", "--outcome", ODD),
         ("plan", "bistereo-pairs", "--data", "own ≥.csv", "--model", MODEL),
         ("plan", "subtle-sai", "--pilot", first),
         ("list",),
@@ -168,6 +174,8 @@ def typical(runs: list[str]) -> list[tuple[str, ...]]:
         ("study", "validate", "wrong.toml"),
         ("study", "validate", "--schema"),
         ("new", "probe", "some-probe", "--folder", "ordner ≥"),
+        ("new", "study", "own-study", "--kind", "rating"),
+        ("study", "validate", "./own-study"),
         ("lab", "recheck", first, "--sample", "5"),
         ("trust",),
         ("trust", "--list"),

@@ -186,8 +186,9 @@ def test_commands_that_ask_refuse_an_address_without_ray(place, command):
     words = [*command, "--model", "slow", "--workers", "2", "--address", "10.0.0.1:6379"]
     found = CliRunner().invoke(cli, words, standalone_mode=False)
     assert getattr(found.exception, "code", found.exception) == "workers.address" and counted("prejudge.db") == 0
-    for name in ("run", "resume", "recheck", "converge"):
-        params = {param.name for param in cli.get_command(None, name).params}
+    lab = cli.get_command(None, "lab")
+    for group, name in ((cli, "run"), (cli, "resume"), (lab, "recheck"), (lab, "converge")):
+        params = {param.name for param in group.get_command(None, name).params}
         assert {"engine", "workers", "devices", "address"} <= params, name
 
 

@@ -92,7 +92,7 @@ def test_what_a_chat_model_chose_is_read(file, text, chosen):
     if chosen is None:
         assert not isinstance(read, dict)
     else:
-        assert read == {"chosen": chosen, "position": 1 + (chosen == "shown_second")}
+        assert read == {"chosen": chosen, "position": 1 + (chosen == "shown_second"), "log_probability": None}
 
 
 def choices(draw, count=60):

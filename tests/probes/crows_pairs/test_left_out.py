@@ -24,7 +24,7 @@ def test_rows_left_out_stand_in_manifest_report_and_card(tmp_path):
     assert [line.split(":")[0].strip() for line in refused.stderr.splitlines()[1:-1]] == ["line 3", "line 4", "line 5"]
     assert call(tmp_path, *words, "--bad-rows", "skip").returncode == 0
     (folder,) = (tmp_path / "runs").iterdir()
-    assert call(tmp_path, "card", folder.name).returncode == 0
+    assert call(tmp_path, "export", folder.name, "--what", "card").returncode == 0
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["study"]["options"]["bad_rows"] == "skip"
     assert manifest["stages"]["pairs"]["planned"] == 4

@@ -23,7 +23,7 @@ CATEGORIES = {
 
 
 def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):
-    result = call(tmp_path, "replicate", "indicasa", "--scores", str(shared_data / COUNTS), *FAST)
+    result = call(tmp_path, "study", "replicate", "indicasa", "--scores", str(shared_data / COUNTS), *FAST)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "126 published values: 126 reproduced, 0 not reproduced, 0 cannot be judged." in result.stdout
 
@@ -70,7 +70,7 @@ def test_encoders_are_compared_with_tables_4_to_6(tmp_path):
         (model, "macro_f1", "", "frozen", "contrastive", "", 0.8351),
         (model, "macro_f1", "", "frozen", "contrastive", "caste", ""),
     )
-    result = call(tmp_path, "replicate", "indicasa", "--scores", path)
+    result = call(tmp_path, "study", "replicate", "indicasa", "--scores", path)
     assert result.returncode == 1, result.stdout + result.stderr
     # One row each for Tables 5 (6 values), 6 (4) and 4 (24) of this encoder; what is not there is not judged.
     assert "34 published values: 4 reproduced, 2 not reproduced, 28 cannot be judged." in result.stdout
@@ -78,12 +78,12 @@ def test_encoders_are_compared_with_tables_4_to_6(tmp_path):
 
 def test_table_of_another_name_needs_a_model(tmp_path):
     path = table(tmp_path, ("model", "delta_sim", "", "", "", "gender", 0.0205))
-    assert "published.model" in call(tmp_path, "--debug", "replicate", "indicasa", "--scores", path).stderr
-    named = call(tmp_path, "replicate", "indicasa", "--scores", path, "--model", "all-MiniLM-L6-v2")
+    assert "published.model" in call(tmp_path, "--debug", "study", "replicate", "indicasa", "--scores", path).stderr
+    named = call(tmp_path, "study", "replicate", "indicasa", "--scores", path, "--model", "all-MiniLM-L6-v2")
     assert "34 published values: 1 reproduced, 0 not reproduced, 33 cannot be judged." in named.stdout
 
 
 def test_cell_that_is_no_number_is_named(tmp_path):
     path = table(tmp_path, ("all-MiniLM-L6-v2", "delta_sim", "", "", "", "gender", "0,0205"))
-    result = call(tmp_path, "replicate", "indicasa", "--scores", path)
+    result = call(tmp_path, "study", "replicate", "indicasa", "--scores", path)
     assert result.returncode == 2 and "line 2" in result.stderr

@@ -236,7 +236,7 @@ def test_answers_to_other_items_are_refused_with_their_number(shared_data, tmp_p
 
 
 def test_counts_give_every_cell_of_the_tables(shared_data, tmp_path):
-    result = call(tmp_path, "replicate", "subtle", "--scores", str(shared_data / COUNTS), *FAST)
+    result = call(tmp_path, "study", "replicate", "subtle", "--scores", str(shared_data / COUNTS), *FAST)
     assert result.returncode == 1, result.stdout
     # 604 of the 612 cells of Tables 2 to 9, and tau and p of Table 1 in the coding that it follows.
     assert "1088 published values: 612 reproduced, 16 not reproduced, 460 cannot be judged." in result.stdout
@@ -291,7 +291,7 @@ def test_misprinted_cells_of_table_5_are_those_of_the_study_page(shared_data, tm
 
 
 def test_replicate_judges_the_latest_runs_of_the_published_answers(answers):
-    result = call(answers("palm-2", "asa"), "replicate", "subtle", *FAST)
+    result = call(answers("palm-2", "asa"), "study", "replicate", "subtle", *FAST)
     assert result.returncode == 0, result.stdout
     assert "compared with the published values of PaLM 2 (published answers)" in result.stdout
     assert "of 'palm-2', imported" in result.stdout
@@ -316,5 +316,5 @@ def test_replicate_of_a_model_without_published_values_says_which_there_are(tmp_
     assert (
         call(tmp_path, "run", "subtle-sai", "--model", "simulated-fair", "--set", "per_cell=2", *FAST).returncode == 0
     )
-    result = call(tmp_path, "replicate", "subtle")
+    result = call(tmp_path, "study", "replicate", "subtle")
     assert result.returncode == 2 and "'simulated-fair'" in result.stderr and "GPT-3.5" in result.stderr

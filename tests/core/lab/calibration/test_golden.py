@@ -237,7 +237,7 @@ SMALL = ("--studies", "2", "--planted", "0", "--by-command", "0", "--real", "0",
 @pytest.fixture(scope="module")
 def calibrated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
-    done = call(folder, "calibrate", "bistereo-tuples", *SMALL)
+    done = call(folder, "lab", "calibrate", "bistereo-tuples", *SMALL)
     assert done.returncode == 0, done.stderr
     return folder / "calibration"
 
@@ -282,7 +282,7 @@ def test_verifying_notes_the_version_with_which_the_numbers_are_the_same(install
     write(older, path)
     filed = Filed(read_certificate(installed / "bistereo-tuples.json"), path, read_head(path))
     assert "0.0.1" in changed_since(filed)
-    done = call(tmp_path, "calibrate", "bistereo-tuples", "--verify", "--null", "copying")
+    done = call(tmp_path, "lab", "calibrate", "bistereo-tuples", "--verify", "--null", "copying")
     assert done.returncode == 0 and read_head(path).prejudge == VERSION, done.stdout + done.stderr
 
 
