@@ -17,11 +17,16 @@ from ..scoring.own_table import measure_table
 from ..scoring.published import store_published
 from ..scoring.score import score as score_run
 from ..store import Store
+from .outlet import echo
 from .results import deliver
 from .shared import registry_option, runs_option, store_option
 from .table_options import chosen_table, table_options
 from .terminal import terminal
 
+NO_INTERVAL = (
+    "No interval: nobody said what the rows sample. Name the columns (--sampled name,template), or say that each row is "
+    "a sample of its own (--independent)."
+)
 LISTS = ("between", "sampled", "by", "within", "positive")
 
 
@@ -60,6 +65,8 @@ def measure(file: str, declared: str | None, model: str, registry: str | None, *
     with Store(places["store"]) as store:
         scores = score_run(catalogue, store, store_published(store, scores))
         code = deliver(scores, store, places)
+    if not (stated.get("sampled") or stated.get("independent")):
+        echo(NO_INTERVAL)
     for line in detectable(scores.headline):
         terminal().print(line, soft_wrap=True, highlight=False)
     return code

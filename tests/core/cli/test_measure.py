@@ -82,3 +82,11 @@ def test_other_commands_accept_its_runs(folder):
     policy = called("gate", second, "--suggest")
     (folder / "policy.toml").write_text(policy)
     assert "3 of 3 rules passed" in called("gate", first, "--policy", "policy.toml", "--require", "verified")
+
+
+def test_without_samples_it_says_how_to_get_an_interval(folder):
+    words = ("measure", "two.csv", "--outcome", "rating", "--group", "gender")
+    shown = " ".join(called(*words).split())
+    assert "no interval" in shown and "--sampled name,template" in shown
+    assert "No interval" not in called(*words, "--independent")
+    assert "No interval" not in called(*words, "--sampled", "advert")
