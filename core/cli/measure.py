@@ -24,8 +24,8 @@ from .table_options import chosen_table, table_options
 from .terminal import terminal
 
 NO_INTERVAL = (
-    "No interval: nobody said what the rows sample. Name the columns (--sampled name,template), or say that each row is "
-    "a sample of its own (--independent)."
+    "No interval: nobody said what the rows sample. Name the columns (--sampled name,template), or say that each row "
+    "is a sample of its own (--independent)."
 )
 LISTS = ("between", "sampled", "by", "within", "positive")
 
