@@ -90,7 +90,7 @@ def test_wheel_calibrates_with_a_reference_model_that_it_has(installed, tmp_path
     pytest.importorskip("transformers", reason="needs the extra hf")
     sizes = ["--studies", "2", "--planted", "0", "--by-command", "0", "--real", "2", "--null", "no-noise"]
     options = ["--set", "per_cell=1", "--set", "trisentbias.resamples=99"]
-    done = command(installed, tmp_path, "calibrate", "bistereo-pairs", *sizes, *options)
+    done = command(installed, tmp_path, "lab", "calibrate", "bistereo-pairs", *sizes, *options)
     assert done.returncode == 0, done.stderr
     groups = json.loads((tmp_path / "calibration" / "bistereo-pairs.json").read_text("utf-8"))["real"]
     assert {group["null"]: group["studies"] for group in groups} == {

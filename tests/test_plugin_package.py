@@ -151,8 +151,8 @@ def test_study_of_a_plugin_runs(installed):
 
 
 def test_sample_command_is_there(installed):
-    assert "sample-people" in installed.prejudge("--help").stdout
-    assert installed.prejudge("sample-people").stdout.splitlines()[2] == "Christopher (second)"
+    assert "sample-people" in installed.prejudge("study", "--help").stdout
+    assert installed.prejudge("study", "sample-people").stdout.splitlines()[2] == "Christopher (second)"
 
 
 @pytest.mark.parametrize("name", [name for name in BROKEN if name != "wrong-contract"])

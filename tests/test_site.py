@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import prejudge
-from prejudge.core.cli.main import COMMANDS, plugin_commands
+from prejudge.core.cli.main import COMMANDS, LAB, STUDY, plugin_commands
 
 from .package_parts import ROOT
 from .reference_api import MODULES
@@ -38,8 +38,10 @@ def text_of(page: Path) -> str:
 
 def test_every_command_is_in_the_reference(site):
     shown = text_of(site / "reference" / "commands.html")
-    for name in (*COMMANDS, *plugin_commands()):
-        assert f"prejudge {name}" in shown, name
+    groups = {"": COMMANDS, "lab ": LAB, "study ": {*STUDY, *plugin_commands()}}
+    for group, names in groups.items():
+        for name in names:
+            assert f"prejudge {group}{name}" in shown, name
     assert "UNSET" not in shown and "UNSET" not in (ROOT / "docs/reference/commands.md").read_text("utf-8")
 
 

@@ -306,9 +306,9 @@ def test_replicate_judges_the_latest_runs_of_the_published_answers(answers):
 
 
 def test_replicate_of_raw_answers_judges_every_table(answers):
-    result = call(answers("palm-2", "sai"), "replicate", "subtle-sai", *FAST)
+    result = call(answers("palm-2", "sai"), "study", "replicate", "subtle-sai", *FAST)
     assert "156 published values: 110 reproduced, 0 not reproduced, 46 cannot be judged." in result.stdout
-    result = call(answers("palm-2", "sai"), "replicate", "subtle-sai", "--model", "PaLM 2", *FAST)
+    result = call(answers("palm-2", "sai"), "study", "replicate", "subtle-sai", "--model", "PaLM 2", *FAST)
     assert result.returncode == 1 and "of 'palm-2', imported" in result.stdout
 
 
