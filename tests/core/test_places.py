@@ -94,7 +94,7 @@ def test_nothing_handed_on_names_a_folder_of_the_author(world):
         done(work, "export", "--format", kind, "--out", f"estimates.{kind}", *store)
     for kind in ("parquet", "csv", "json"):
         done(work, "export", "--what", "observations", "--format", kind, "--out", f"observations.{kind}", *store)
-    done(work, "card", "--out", "card", *store)
+    done(work, "export", "--what", "card", "--out", "card", *store)
     done(work, "compare", *runs, *store)
     for name in runs:
         done(work, "cache", "export", name, "--out", f"{name}.db.gz", *store)

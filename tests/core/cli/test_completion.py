@@ -69,18 +69,11 @@ def test_model_of_a_role_keeps_its_role():
     [
         ("score",),
         ("resume",),
-        (
-            "export",
-            "--what",
-            "card",
-        ),
+        ("export", "--what", "card"),
         ("gate",),
         ("compare", "old-run"),
         ("cache", "export"),
-        (
-            "lab",
-            "recheck",
-        ),
+        ("lab", "recheck"),
     ],
 )
 def test_runs_are_offered_the_newest_first(command, runs):

@@ -124,11 +124,11 @@ def test_scores_travel_in_a_bundle(tmp_path):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize(("verb", "says"), [("resume", "cannot be resumed"), ("recheck", "cannot be rechecked")])
+@pytest.mark.parametrize(("verb", "says"), [("resume", "cannot be resumed"), ("lab recheck", "cannot be rechecked")])
 def test_nothing_can_be_asked_of_published_scores(tmp_path, verb, says):
     scored(tmp_path, "alpha", 0)
     (run,) = manifests(tmp_path)
-    result = call(tmp_path, verb, run)
+    result = call(tmp_path, *verb.split(), run)
     assert result.returncode == 2 and says in result.stderr, result.stderr
 
 
