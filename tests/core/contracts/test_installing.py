@@ -67,6 +67,6 @@ def test_installed_package_is_installed_from_where_it_came(installed, recorded, 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda path: path.stem)
 def test_pages_that_install_an_extra_say_the_line_of_a_checkout(page):
-    text = page.read_text("utf-8")
+    text = " ".join(page.read_text("utf-8").split())
     named = set(re.findall(r"pip install 'prejudge\[([\w,-]+)\]'", text))
     assert all(f"pip install -e '.[{extra}]'" in text for extra in named)
