@@ -173,7 +173,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     gallery_digest: str = ""
     """Digest of all that the gallery says of its models but their meanings."""
     spots: tuple[Spot, ...] = ()
-    """Two studies of each null, with what they found: `calibrate --verify` makes them again."""
+    """Two studies of each null, with what they found: `lab calibrate --verify` makes them again."""
     meanings: dict[str, str]
     planted: str
     groups: tuple[Group, ...]
