@@ -1,7 +1,8 @@
 """The head of a golden file: digests of what a study asks and of the numbers that it makes of stored responses.
 
 A golden file stands beside the certificate of its study. Whether a certificate is of the present numbers is read from
-the first line of the file; that the line is true of the code is for `lab calibrate --verify` and the tests of the package.
+the first line of the file; that the line is true of the code is for `lab calibrate --verify` and the tests of the
+package.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ def around(folder: Path) -> set[Path]:
 
 
 def calls(folder: Path) -> list[Done]:
-    every = ("score", "export", "export --what observations", "cache export", "export --what card", "list runs", "cache verify")
+    every = ["score", "export", "export --what observations", "export --what card"]
+    every += ["cache export", "list runs", "cache verify"]
     return [call(folder, *words.split()) for words in every]
 
 
