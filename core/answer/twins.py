@@ -7,6 +7,7 @@ those as near, the first by its trial. So nobody chooses it, and it is on the si
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import combinations
 
 import msgspec
@@ -17,6 +18,8 @@ from ..design.record import Declared, Roles
 from ..scoring.score import Scores
 
 GROUP, OUTCOME, LEFT, RIGHT = "_group", "_outcome", "_left", "_right"
+MOST_LEVELS = 6
+"""Levels of a group that are paired with each other; further ones are not."""
 
 
 class TwinPair(msgspec.Struct, frozen=True):
@@ -37,8 +40,7 @@ def twin_pair(scores: Scores) -> TwinPair | None:
     columns = {*scores.frames.schema(stage).names()}
     if design is None or design.answer is None:
         return None
-    group = next((part for part in design.declared if part.role == "group" and part.name in columns), None)
-    if group is None:
+    if (group := compared_group(design, columns)) is None:
         return None
     shared, outcome = shared_by_twins(design, group), design.answer.outcome
     if not shared or not {"key", "trial", outcome, *shared} <= columns:
@@ -59,6 +61,11 @@ def twin_pair(scores: Scores) -> TwinPair | None:
         .collect(engine="streaming")
     )
     return _nearest(rows, shared, group.name)
+
+
+def compared_group(design: Roles, columns: Collection[str]) -> Declared | None:
+    """Return the group that twins differ in: the first that is a column; None where none is."""
+    return next((part for part in design.declared if part.role == "group" and part.name in columns), None)
 
 
 def shared_by_twins(design: Roles, group: Declared) -> tuple[str, ...]:
@@ -88,7 +95,7 @@ def _first_context(design: Roles, columns: set[str]) -> pl.Expr:
 def _nearest(rows: pl.DataFrame, unit: tuple[str, ...], factor: str) -> TwinPair | None:
     levels = sorted(rows[GROUP].unique().drop_nulls())
     best: tuple[float, TwinPair] | None = None
-    for left, right in combinations(levels[:6], 2):
+    for left, right in combinations(levels[:MOST_LEVELS], 2):
         both = rows.filter(pl.col(GROUP) == left).join(
             rows.filter(pl.col(GROUP) == right), on=list(unit), suffix=RIGHT, nulls_equal=True
         )

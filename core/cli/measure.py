@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,8 +10,7 @@ import click
 from ..answer.needed import by_interval
 from ..catalogue.study import Catalogue
 from ..contracts import Estimate
-from ..contracts.errors import DataError
-from ..contracts.inputs import file_bytes, load_toml
+from ..contracts.inputs import load_toml, read_text
 from ..scoring.own_table import measure_table
 from ..scoring.published import store_published
 from ..scoring.score import score as score_run
@@ -56,7 +54,7 @@ def measure(file: str, declared: str | None, model: str, registry: str | None, *
     """Measure the outcomes in FILE: CSV, JSON, JSON Lines, Parquet or xlsx, one outcome a row. No model is asked."""
     catalogue = Catalogue.load(registry)
     places = {name: where.pop(name) for name in ("store", "runs")}
-    stated: dict[str, Any] = {} if declared is None else _read(declared)
+    stated: dict[str, Any] = {} if declared is None else load_toml(read_text(declared, "the declaration"), declared)
     stated |= {name: value for name, value in where.items() if value is not None}
     for name in LISTS:
         if isinstance(stated.get(name), str):
@@ -80,13 +78,3 @@ def detectable(estimates: Sequence[Estimate]) -> Iterator[str]:
             named = ", ".join([e.label, *map(str, e.group.values())])
             unit = f" {e.unit}" if e.unit else ""
             yield f"Smallest detectable effect, 80 % power: {need.detectable:.3g}{unit} ({named})"
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        text = file_bytes(Path(path)).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.", code="file.unreadable"
-        ) from None
-    return load_toml(text, path)

@@ -66,6 +66,19 @@ def file_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     return content
 
 
+def read_text(path: str | os.PathLike[str], noun: str) -> str:
+    """Return the text of a file; `noun` says in the error what the file is, such as `the policy`.
+
+    Raises:
+        DataError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return file_bytes(path).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {noun} {str(path)!r}: {why}.", code="file.unreadable") from None
+
+
 def load_toml(text: str, where: str) -> dict[str, Any]:
     """Return the content of a TOML file; `where` names it in the error.
 

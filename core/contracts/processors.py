@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
@@ -11,7 +12,7 @@ TOPOLOGY = Path("/sys/devices/system/cpu")
 
 def usable_cores() -> int:
     """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(_usable())
 
 
 def physical_cores() -> int:
@@ -19,11 +20,15 @@ def physical_cores() -> int:
 
     Where the system does not say it, every processor counts as a core.
     """
-    processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     cores = set[str]()
-    for number in processors:
+    for number in _usable():
         try:
             cores.add((TOPOLOGY / f"cpu{number}" / "topology" / "thread_siblings_list").read_text().strip())
         except OSError:
             return usable_cores()
     return max(1, len(cores))
+
+
+def _usable() -> Collection[int]:
+    """Return the numbers of the processors that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ..contracts.errors import DataError, UsageError
-from ..contracts.inputs import file_bytes, load_toml
+from ..contracts.errors import UsageError
+from ..contracts.inputs import load_toml, read_text
 from ..contracts.options import build_options
 
 FINISHED = "the run is finished"
@@ -117,12 +117,7 @@ def read_policy(path: str | Path) -> Policy:
         DataError: the file cannot be read, or is no TOML.
         UsageError: an invalid key or value; the message names the rule and the nearest known key.
     """
-    try:
-        text = file_bytes(path).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the policy {str(path)!r}: {why}.", code="file.unreadable") from None
-    return parse_policy(text, str(path))
+    return parse_policy(read_text(path, "the policy"), str(path))
 
 
 def parse_policy(text: str, where: str = "the policy") -> Policy:

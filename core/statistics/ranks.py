@@ -43,14 +43,14 @@ def level_counts(values: Array, groups: Codes, clusters: Codes) -> Array:
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)[:, None]
 
 
-def levels_of(values: Array) -> Codes:
-    """Return the level of each value, from 0 up; values are put together where more than `MOST` differ."""
+def levels_of(values: Array, most: int = MOST) -> Codes:
+    """Return the level of each value, from 0 up; values are put together where more than `most` differ."""
     level = places(values)
     counts = np.bincount(level)
-    if len(counts) <= MOST:
+    if len(counts) <= most:
         return level
     below = np.cumsum(counts) - counts
-    grouped: Codes = np.unique((below * MOST // len(values))[level], return_inverse=True)[1]
+    grouped: Codes = np.unique((below * most // len(values))[level], return_inverse=True)[1]
     return grouped
 
 

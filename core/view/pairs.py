@@ -10,7 +10,7 @@ import polars as pl
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..answer.twins import shared_by_twins
+from ..answer.twins import MOST_LEVELS, compared_group, shared_by_twins
 from ..design.record import Declared, Roles
 from ..engine.manifest import manifest_of
 from ..report.marked import marked
@@ -24,8 +24,6 @@ from .shelf import Index
 from .urls import View
 
 SIDE, OTHER, LEVEL, VALUE = "row", "row_other", "level", "value"
-MOST_LEVELS = 6
-"""Levels of a group that are paired with each other; further ones are not."""
 PAGE = 20
 """Pairs on a page: each is two requests and two answers."""
 
@@ -59,7 +57,7 @@ def _twins(design: Roles, index: Index) -> Twins | None:
     names = [part.factor or part.name for part in design.declared] + [part.name for part in design.declared]
     present = [name for name in dict.fromkeys(names) if name in index.columns]
     frame = design.join(pl.DataFrame({name: _values(index.columns[name]) for name in present}))
-    group = next((part for part in design.declared if part.role == "group" and part.name in frame.columns), None)
+    group = compared_group(design, frame.columns)
     if group is None or design.answer is None or design.answer.outcome not in index.columns:
         return None
     unit = _unit(design, group, index, frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +37,13 @@ def built(table: MeasureTable, rows: pl.DataFrame, options: MeasuresOptions) -> 
     if table.kind in ("share", "mean", "correlation"):
         yield builder.single()
         return
-    levels = builder.levels()
+    levels = builder.levels
     if table.kind != "ratio":
         yield from (builder.compared(*pair) for pair in combinations(levels, 2))
     elif levels:
         yield builder.rates()
-        reference = builder.reference(levels)
-        yield from (builder.ratio(level, reference, len(levels)) for level in levels if level != reference)
+        reference = builder.reference()
+        yield from (builder.ratio(level, reference) for level in levels if level != reference)
 
 
 class _Builder:
@@ -91,11 +92,11 @@ class _Builder:
         fields["facts"] = {"answers_without_twin": weighed.without}
         return Statistic(table.name, sums=self._weighted(weighed), by=_gap, **fields)
 
-    def ratio(self, first: str, second: str, levels: int) -> DeclaredMeasure:
-        """Return the logarithm of the ratio of the rates at two levels, of so many."""
+    def ratio(self, first: str, second: str) -> DeclaredMeasure:
+        """Return the logarithm of the ratio of the rates at two levels."""
         table = self._table
         # The level with the greatest rate was chosen by these answers: of several, the ratio is below 1 by that alone.
-        chosen = not table.reference and levels > 2
+        chosen = not table.reference and len(self.levels) > 2
         fields = self._common | self._sides(first, second)
         fields |= self._named(f"{first} over {second}") | {
             "neutral": float(np.log(table.neutral or 1.0)),
@@ -110,6 +111,7 @@ class _Builder:
         fields = self._common | {"groups": ((self._table.factor,),)} | words
         return Share(f"{self._table.name}_rate", hit=self._value.expression, **fields)
 
+    @cached_property
     def levels(self) -> list[str]:
         """Return the levels that are compared, the first first.
 
@@ -132,16 +134,16 @@ class _Builder:
             )
         return list(table.levels) or present
 
-    def reference(self, levels: list[str]) -> str:
+    def reference(self) -> str:
         """Return the level that others are divided by; the first of several with the greatest rate."""
         answers = self._rows.filter(self._where, pl.col("status") == "ok")
         frame = answers.select(level=pl.col(self._table.factor).cast(pl.String), hit=self._number)
         rates = dict(frame.group_by("level").agg(pl.col("hit").mean()).iter_rows())
-        return self._table.reference or max(levels, key=lambda level: rates.get(level) or 0.0)
+        return self._table.reference or max(self.levels, key=lambda level: rates.get(level) or 0.0)
 
     def _named(self, pair: str) -> dict[str, Any]:
         """Return the label of a comparison, and what tells it from others of the same measure."""
-        several = len(self.levels()) > 2
+        several = len(self.levels) > 2
         return {"label": f"{self._common['label']}: {pair}", "group": {COMPARED: pair} if several else {}}
 
     def _scaled(self, unit: str) -> dict[str, Any]:

@@ -1,15 +1,10 @@
-"""`[[measures]]` and `[[questions]]` of a study: what is measured, and which measure answers a question.
+"""`[[measures]]` of a study: what is measured.
 
 [[measures]]
 name = "gap"
 difference = "gender"
 of = "outcome"
 levels = ["male", "female"]
-
-[[questions]]
-asks = "Are men rated higher?"
-measure = "gap"
-limit = { value = 0.3, because = "half of what a year of experience adds" }
 """
 
 from __future__ import annotations
@@ -20,13 +15,13 @@ from typing import Literal
 
 import msgspec
 
+from ...core.contracts.declared import LABEL, OUTCOME, measure_name
 from ...core.contracts.errors import UsageError
 from ...core.contracts.estimates import COLUMNS, Measure
 from ...core.contracts.records import Scalar
 
 Kind = Literal["share", "mean", "difference", "ratio", "ranks", "correlation"]
 KINDS: tuple[Kind, ...] = ("share", "mean", "difference", "ratio", "ranks", "correlation")
-OUTCOME, LABEL = "outcome", "label"
 Of = str | tuple[str, ...] | dict[str, float]
 """A column of numbers, a label or several, or a number for each label."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -120,53 +115,19 @@ class MeasureTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return frozenset({*filter(None, [self.factor]), *self.where, *self.by, *of})
 
 
-class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Up to which distance from neutral a difference does not matter, in the unit of the measure, and why."""
-
-    value: float
-    because: str = ""
-
-
-class QuestionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question that a study answers by a measure."""
-
-    asks: str
-    measure: str | MeasureTable
-    """Its name, or the measure itself."""
-    yes: Literal["above", "below", "either"] = "above"
-    """On which side of neutral the answer is yes."""
-    limit: Limit | None = None
-
-
-def settle(
-    measures: Sequence[MeasureTable], questions: Sequence[QuestionTable] = ()
-) -> tuple[tuple[MeasureTable, ...], tuple[QuestionTable, ...]]:
-    """Return the measures with names, those inside questions among them, and the questions that name them.
+def named_measures(measures: Sequence[MeasureTable]) -> tuple[MeasureTable, ...]:
+    """Return the measures with names.
 
     Raises:
-        UsageError: a measure is of no kind or of several, two have one name, or a question names none.
+        UsageError: a measure is of no kind or of several, or two have one name.
     """
     named = [named_measure(measure) for measure in measures]
-    asked = []
-    for question in questions:
-        if isinstance(question.measure, MeasureTable):
-            inner = named_measure(question.measure)
-            named += [] if inner in named else [inner]
-            question = msgspec.structs.replace(question, measure=inner.name)
-        asked.append(question)
     names = [measure.name for measure in named]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(
             f"two measures are called {twice[0]!r}. Give each a name of its own.", code="measures.name", name=twice[0]
         )
-    for question in asked:
-        if question.measure not in names:
-            raise UsageError(
-                f"the question {question.asks!r} names the measure {question.measure!r}. There are: "
-                f"{', '.join(names) or 'none'}.",
-                code="study.question",
-            )
-    return tuple(named), tuple(asked)
+    return tuple(named)
 
 
 def named_measure(table: MeasureTable) -> MeasureTable:
@@ -182,9 +143,7 @@ def named_measure(table: MeasureTable) -> MeasureTable:
             f"a measure {f'{table.name!r} ' if table.name else ''}has {listed}. Give one of {', '.join(KINDS)}.",
             code="measures.kind",
         )
-    of = table.factor or (table.value if isinstance(table.value, str) else "")
-    suffix = "" if of == OUTCOME else re.sub(r"[^a-z0-9]+", "_", of.lower()).strip("_")
-    name = table.name or "_".join(filter(None, [table.kind, suffix]))
+    name = table.name or measure_name(table.kind, table.factor or table.value)
     if not NAME.fullmatch(name):
         raise UsageError(
             f"a measure is called {name!r}. Use small letters, digits and _, with a letter first.", code="measures.name"

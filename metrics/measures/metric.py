@@ -25,7 +25,7 @@ from ...core.statistics.measures import Statistic
 from ...core.statistics.observations import require_columns
 from ...core.statistics.resampling import Method
 from .building import COMPARED, built
-from .declaring import MeasureTable, settle
+from .declaring import MeasureTable, named_measures
 
 NOT_SAMPLED = "there is no interval: nothing is sampled that the number could hold for beyond these rows"
 
@@ -50,12 +50,12 @@ class MeasuresOptions(FacetOptions, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse measures that cannot be computed."""
         super().__post_init__()
-        settle(self.measures)
+        named_measures(self.measures)
 
     @property
     def named(self) -> tuple[MeasureTable, ...]:
         """Return the measures with their names."""
-        return settle(self.measures)[0]
+        return named_measures(self.measures)
 
     @property
     def inferred(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.statistics.intervals import CONTRAST, Array, Codes, ratio
 from ...core.statistics.measures import SummedMeasure
-from ...core.statistics.ranks import midranks, places, tau_b
+from ...core.statistics.ranks import levels_of, midranks, tau_b
 from ...core.statistics.recipes import Column, EffectSize, Recipe
 
 MOST = 32
@@ -28,7 +28,7 @@ class RankCorrelation(SummedMeasure, frozen=True, eq=False, kw_only=True):
         statistic, name = (tau_b, "Kendall's tau-b") if self.method == "kendall" else (_spearman, "Spearman's rho")
 
         def tabulated(values: Array, place: Codes, number: int) -> Array:
-            x, y = (_levels(column) for column in values.T)
+            x, y = (levels_of(column, MOST) for column in values.T)
             width = int(y.max(initial=0)) + 1
             size = MOST * width
             code = (place * MOST + x) * width + y
@@ -47,15 +47,6 @@ class RankCorrelation(SummedMeasure, frozen=True, eq=False, kw_only=True):
             effect=EffectSize(name, lambda value: value, CONTRAST, of_value=True),
             tabulated=tabulated,
         )
-
-
-def _levels(values: Array) -> Codes:
-    level = places(values)
-    counts = np.bincount(level)
-    if len(counts) <= MOST:
-        return level
-    below = np.cumsum(counts) - counts
-    return np.asarray((below * MOST // len(values))[level])
 
 
 def _spearman(table: Array) -> Array:

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...core.contracts.declared import LABEL, OUTCOME
 from ...core.contracts.errors import DataError
 from ...core.contracts.records import Scalar
 from ...core.statistics.intervals import Limits
-from .declaring import LABEL, OUTCOME, MeasureTable
+from .declaring import MeasureTable
 
 
 class Value(NamedTuple):

@@ -17,7 +17,6 @@ cost, because equal requests are asked once.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -27,10 +26,10 @@ import polars as pl
 
 from ...core.contracts import Counting, Trial, Unreadable
 from ...core.contracts.errors import DataError
-from ...core.contracts.records import AnyResponse, Likelihood, Likelihoods, Scalar
+from ...core.contracts.records import AnyResponse, Likelihood, Scalar
 from ...core.design import Cell, Design, Rows
 from ...core.design.stage import FollowingStage
-from ..shared.sentence_pairs import Spans
+from ..shared.sentence_pairs import Spans, text_scores
 from .asked_pairs import AskedPairs, AskedStage
 from .pairs_design import FACTORS
 
@@ -81,7 +80,7 @@ class AlternativesStage(FollowingStage):
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the log-probability of the sentence."""
-        found = _scores(response, 1)
+        found = text_scores(response, 1)
         return found if isinstance(found, Unreadable) else {"log_sentence": found[0][0]}
 
 
@@ -115,7 +114,7 @@ class JointStage(LikelihoodPairStage):
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read log P(U, M) - log P(M) in nats."""
-        found, modified = _scores(response, 1), factors["log_modified"]
+        found, modified = text_scores(response, 1), factors["log_modified"]
         if isinstance(found, Unreadable):
             return found
         if not isinstance(modified, float):
@@ -137,7 +136,7 @@ class LeftToRightStage(LikelihoodPairStage):
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the alternating sum of the beginnings; for the whole sentence, the first one."""
-        found = _scores(response)
+        found = text_scores(response)
         if isinstance(found, Unreadable):
             return found
         chosen = found[:1] if self._whole else found
@@ -187,15 +186,6 @@ def _alone(pair: Scalar, frame: Sequence[Scalar]) -> str:
 
 def _request(before: str, texts: tuple[str, ...]) -> Likelihood:
     return Likelihood(prompt=before, continuations=texts)
-
-
-def _scores(response: AnyResponse, count: int | None = None) -> list[tuple[float, int]] | Unreadable:
-    """Return log-probability (nats) and tokens of each continuation."""
-    if not isinstance(response, Likelihoods) or len(response.scores) != (count or len(response.scores)):
-        return Unreadable("no likelihoods")
-    if not response.scores or any(score.count < 1 or math.isinf(score.log_probability) for score in response.scores):
-        return Unreadable("no token was scored")
-    return [(score.log_probability, score.count) for score in response.scores]
 
 
 def _marginals(alternatives: pl.DataFrame | None) -> dict[tuple[Scalar, ...], float]:

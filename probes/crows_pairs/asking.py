@@ -7,7 +7,6 @@ its name. A chat model chooses one of the two sentences, asked in both orders.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -17,7 +16,6 @@ from ...core.contracts.records import (
     Generate,
     Generation,
     Likelihood,
-    Likelihoods,
     Message,
     PseudoLikelihood,
     Sampling,
@@ -27,7 +25,7 @@ from ...core.contracts.records import (
 from ...core.design import AnswerForm, Cell, Design, DesignedStage
 from ...core.reading.choice import Choice, read_choice
 from ...core.reading.results import Unread
-from ..shared.sentence_pairs import Pair, ScoredStage, request_of, word_difference
+from ..shared.sentence_pairs import Pair, ScoredStage, request_of, text_scores, word_difference
 from .design import FACTORS, LIKELIHOOD, OPTION
 from .terms import CHOSEN, SHOWN
 
@@ -57,7 +55,7 @@ class CrowsStage(DesignedStage):
     @property
     def design(self) -> Design:
         """Return the design of the pairs."""
-        return self._pairs.design(self.answer)
+        return self._pairs.design
 
     def notes(self) -> Sequence[str]:
         """Return what was left out of the file, and what the published program makes of it."""
@@ -93,16 +91,11 @@ class SentenceStage(CrowsStage):
 
     def read(self, factors: Mapping[str, Scalar], response: AnyResponse) -> Mapping[str, Scalar] | Unreadable:
         """Read the log-probability of the first text minus that of a second, in nats, and their tokens."""
-        if not isinstance(response, Likelihoods) or not response.scores:
-            return Unreadable("no likelihoods")
-        if any(score.count < 1 or math.isinf(score.log_probability) for score in response.scores):
-            return Unreadable("no token was scored")
-        sentence, *modified = response.scores
-        return {
-            "log_probability": sentence.log_probability - math.fsum(one.log_probability for one in modified),
-            "tokens": sentence.count - sum(one.count for one in modified),
-            "log_sentence": sentence.log_probability,
-        }
+        scores = text_scores(response)
+        if isinstance(scores, Unreadable):
+            return scores
+        (sentence, tokens), (modified, fewer) = (*scores, (0.0, 0))[:2]
+        return {"log_probability": sentence - modified, "tokens": tokens - fewer, "log_sentence": sentence}
 
 
 class JointStage(SentenceStage):

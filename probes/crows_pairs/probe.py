@@ -18,7 +18,7 @@ from ...core.contracts import Follows, Imported, Options, Probe, Stage, harmless
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import Generate, Likelihood, PseudoLikelihood, Scalar
 from ...core.contracts.words import counted
-from ...core.design import AnswerForm, Design
+from ...core.design import Design
 from ...core.design.folder import further, parse_data, parts_of
 from ...core.tables import Codes, Form, Parsed, Row, RowError, TableOptions, parse_file
 from ..shared.sampling import ensure_drawable
@@ -97,9 +97,8 @@ class CrowsOptions(PairOptions, frozen=True, kw_only=True):
 class Pairs:
     """The pairs of a file. It is read only when they are asked, so answers can be scored again without it."""
 
-    def __init__(self, path: str, options: TableOptions) -> None:
+    def __init__(self, path: str, options: CrowsOptions) -> None:
         self._path, self._options = path, options
-        self._design: Design | None = None
 
     @cached_property
     def parsed(self) -> Parsed[Pair]:
@@ -115,11 +114,11 @@ class Pairs:
         """Return what was left out of the file, and what the published program makes of it."""
         return tuple(filter(None, [*self.parsed.notes(), neutral_note(self.parsed)]))
 
-    def design(self, answer: AnswerForm) -> Design:
-        """Return their design, for one form of answers."""
-        if self._design is None:
-            self._design = crows_design(tuple(self.by_id.values()), parts_of(self._path), answer)
-        return self._design
+    @cached_property
+    def design(self) -> Design:
+        """Return their design."""
+        answer = STAGES[self._options.scoring].answer
+        return crows_design(tuple(self.by_id.values()), parts_of(self._path), answer)
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -169,8 +168,7 @@ class CrowsPairs(Probe):
         Raises:
             DataError: The file cannot be used.
         """
-        answer = STAGES[options.scoring].answer
-        return None if options.data is None else Pairs(options.data, options).design(answer)
+        return None if options.data is None else Pairs(options.data, options).design
 
     def import_scores(self, path: str, options: Any) -> Imported:
         """Read published scores per pair, and correct the known swap of their columns.

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
+from ...core.contracts.declared import DeclaredQuestion
 from ...core.contracts.errors import UnknownNameError, UsageError
 from ...core.contracts.estimates import COLUMNS
 from ...core.contracts.options import plainly
 
 RESERVED = frozenset({*COLUMNS, "label", "status", "reason", "key", "trial", "stage"})
 """Names that factors cannot have, for the observations of a run or its estimates have them."""
-
-
-class TableQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question, and the measure that answers it; see `metrics.measures`."""
-
-    asks: str
-    measure: str
-    yes: Literal["above", "below", "either"] = "above"
-    limit: dict[Literal["value", "because"], float | str] = {}
-
-    @property
-    def entry(self) -> dict[str, Any]:
-        """Return the question of a study."""
-        limit = {"limit": self.limit["value"], "limit_reason": self.limit.get("because", "")} if self.limit else {}
-        return {"asks": self.asks, "measure": self.measure, "side": self.yes, **limit}
 
 
 class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +43,7 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     title: str = ""
     measures: tuple[dict[str, Any], ...] = ()
     """Measures in place of the usual ones: see `metrics.measures`."""
-    questions: tuple[TableQuestion, ...] = ()
+    questions: tuple[DeclaredQuestion, ...] = ()
 
     @property
     def factors(self) -> tuple[str, ...]:

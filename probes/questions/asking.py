@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ...core.contracts import Unreadable
+from ...core.contracts.declared import LABEL, OUTCOME
 from ...core.contracts.records import AnyResponse, Classification, Generation, Likelihoods, Scalar, TokenScores
 from ...core.reading import Choice, Unread, read_choice, read_label, read_number, read_yes_no
 from ...core.reading.refusals.decide import declines
 from .declared import AnswerDeclared
-from .design import LABEL, OUTCOME, options_of, values_of
+from .design import options_of, values_of
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LEAD = "\nAnswer:"

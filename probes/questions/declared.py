@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from ...core.contracts import Options, harmless
+from ...core.contracts.declared import DeclaredQuestion
 from ...core.contracts.records import Scalar
 from ...core.design.factors import RoleName
 
@@ -102,24 +103,10 @@ class QuestionsOptions(Options, frozen=True, kw_only=True):
     """Seed of the orders of the options."""
 
 
-class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Up to which distance from neutral a difference does not matter, and why."""
+class QuestionForm(DeclaredQuestion, frozen=True, forbid_unknown_fields=True):
+    """A question that the study answers; `measure` is the name of a measure, or the measure itself."""
 
-    value: float
-    because: str = ""
-
-
-class QuestionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question that the study answers."""
-
-    asks: str
-    measure: str | dict[str, Any]
-    """Name of a measure, or the measure itself."""
-    yes: Literal["above", "below", "either"] = "above"
-    limit: Limit | None = None
-    above: str = ""
-    """What a value above neutral means, as a clause."""
-    below: str = ""
+    measure: str | dict[str, Any]  # type: ignore[assignment]
 
 
 class FolderForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ...core.contracts.declared import LABEL, OUTCOME
 from ...core.design import AnswerForm, Balanced, By, Context, Design, Fixed, Group, Levels, Repeat, Rotation, Sampled
 from ...core.design.factors import AnyFactor, RoleName
 from ...core.design.levels import Value
@@ -19,7 +20,6 @@ KINDS: Mapping[RoleName, type[AnyFactor]] = {
     **{"group": Group, "sampled": Sampled, "fixed": Fixed, "by": By},
     **{"context": Context, "balanced": Balanced, "repeat": Repeat},
 }
-OUTCOME, LABEL = "outcome", "label"
 TEXT, TURN = "text", "turn"
 """Columns of the levels of a factor: the text of each, and its number among those of one group."""
 MOST_ALL = 4

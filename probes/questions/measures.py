@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...core.contracts.declared import OUTCOME, measure_name
 from .declared import DesignForm, Form, QuestionForm, QuestionsOptions
-from .design import OUTCOME, options_of, rows_of, values_of
+from .design import options_of, rows_of, values_of
 
 COMPARED = ("difference", "ranks", "ratio")
 METRIC = "measures"
@@ -32,10 +33,7 @@ def questions_of(
             measure = {"name": _name_of(measure), **measure}
             declared += [] if measure in declared else [measure]
             measure = measure["name"]
-        fields = {"asks": question.asks, "measure": measure, "side": question.yes}
-        fields |= {"above": question.above, "below": question.below}
-        limit = question.limit
-        asked.append(fields | ({"limit": limit.value, "limit_reason": limit.because} if limit else {}))
+        asked.append(question.entry | {"measure": measure})
     groups = [name for name, form in design.factors.items() if form.role == "group"]
     return declared or [{"difference": name} for name in groups] or [{"mean": OUTCOME}], asked
 
@@ -67,10 +65,7 @@ def unknown_measures(measures: Sequence[Mapping[str, Any]], asked: Sequence[Mapp
 def _name_of(measure: Mapping[str, Any]) -> str:
     """Return the name of a measure: the stated one, or what it is and of which factor."""
     kind = next((kind for kind in (*COMPARED, "correlation", "share", "mean") if kind in measure), "measure")
-    of = measure.get(kind)
-    return str(
-        measure.get("name") or "_".join(filter(None, [kind, of if isinstance(of, str) and of != OUTCOME else ""]))
-    )
+    return str(measure.get("name") or measure_name(kind, measure.get(kind)))
 
 
 def _completed(measure: Mapping[str, Any], options: QuestionsOptions) -> dict[str, Any]:

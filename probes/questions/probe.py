@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from ...core.contracts import Counting, Follows, Options, Probe, Stage, StageRules, Trial, Unreadable
+from ...core.contracts.declared import LABEL, OUTCOME
 from ...core.contracts.errors import DataError, UsageError
 from ...core.contracts.records import (
     AnyRequest,
@@ -32,7 +33,7 @@ from ..shared.images import inside
 from ..shared.sampling import ensure_drawable
 from .asking import LEAD, Row, candidates, listed, read_judgement, read_likelihoods, read_words
 from .declared import ORDER, SAMPLE, FolderForm, QuestionsOptions
-from .design import LABEL, OUTCOME, TEXT, design_of, options_of, shown_order
+from .design import TEXT, design_of, options_of, shown_order
 from .folder import DIGEST, folder_study, media_of
 from .slots import fill, slots_of
 

@@ -8,6 +8,7 @@ unit `word` it is computed here and given as spans; with `token` the adapter ali
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from ...core.contracts import Counting, LargeStage, Unreadable
-from ...core.contracts.records import AnyResponse, PseudoLikelihood, Scalar, Span, TokenScores, Variant
+from ...core.contracts.records import AnyResponse, Likelihoods, PseudoLikelihood, Scalar, Span, TokenScores, Variant
 from ...core.design import Design, Rows
 from ...core.design.factors import AnyFactor
 from ...core.design.levels import Value
@@ -213,6 +214,15 @@ class ScoredStage(LargeStage):
         if not read.select(usable.fill_null(False).all()).item():
             return None
         return read.select(self.outcomes)
+
+
+def text_scores(response: AnyResponse, count: int | None = None) -> list[tuple[float, int]] | Unreadable:
+    """Return log-probability (nats) and tokens of each continuation, of which there are `count`; None: any number."""
+    if not isinstance(response, Likelihoods) or len(response.scores) != (count or len(response.scores)):
+        return Unreadable("no likelihoods")
+    if not response.scores or any(score.count < 1 or math.isinf(score.log_probability) for score in response.scores):
+        return Unreadable("no token was scored")
+    return [(score.log_probability, score.count) for score in response.scores]
 
 
 def _digest(seed: int, text: str) -> bytes:

@@ -10,7 +10,6 @@ from scipy import stats
 from prejudge.core.contracts.errors import DataError, UsageError
 from prejudge.core.contracts.estimates import Caveat
 from prejudge.core.contracts.options import build_options
-from prejudge.metrics.measures.declaring import MeasureTable, QuestionTable, settle
 from prejudge.metrics.measures.metric import Measures, MeasuresOptions
 from prejudge.testing import MetricContract, raises_code
 
@@ -298,14 +297,6 @@ def test_one_level_is_nothing_to_compare():
 def test_a_label_that_no_answer_can_have_is_refused():
     with raises_code(DataError, "data.unknown-value", "label"):
         measured(ratings(), {"share": ["hier"]}, labels=("hire", "no"))
-
-
-def test_a_question_names_the_measure_inside_it():
-    inner = MeasureTable(difference="gender")
-    measures, (question,) = settle([], [QuestionTable(asks="Is there a gap?", measure=inner)])
-    assert question.measure == measures[0].name == "difference_gender"
-    with raises_code(UsageError, "study.question"):
-        settle([], [QuestionTable(asks="Is there a gap?", measure="gap")])
 
 
 def test_each_of_several_pairs_has_its_label():

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import prejudge
 from prejudge.core.catalogue.study import Catalogue
 from prejudge.core.contracts.errors import DataError, UsageError
+from prejudge.metrics.measures.declaring import MeasureTable, named_measure
+from prejudge.probes.questions import measures
+from prejudge.probes.questions.declared import QuestionsOptions
 from prejudge.probes.questions.folder import MOST_BYTES, folder_study
 from prejudge.testing import raises_code
 
@@ -152,3 +156,26 @@ def test_shipped_schema_is_that_of_the_record():
 
 def test_number_without_range_is_an_error(tmp_path):
     assert "range" in faults(write(tmp_path / "bad", None, {key: NUMBER[key] for key in ("form",)}))[0]
+
+
+def test_a_question_names_the_measure_inside_it(tmp_path):
+    asked = {"asks": "Is there a gap?"}
+    study = folder_study(
+        str(write(tmp_path / "inner", {"factors": FACTORS}, questions=[asked | {"measure": {"difference": "gender"}}]))
+    )
+    (question,), (declared,) = study["questions"], study["metrics"]["measures"]["measures"]
+    named = named_measure(msgspec.convert({"difference": "gender"}, MeasureTable)).name
+    assert question["measure"] == declared["name"] == named == "difference_gender"
+    with raises_code(DataError, "study.question"):
+        folder_study(
+            str(write(tmp_path / "none", {"factors": FACTORS}, questions=[asked | {"measure": "gap"}], measures=[]))
+        )
+
+
+@pytest.mark.parametrize("of", ["gender", "Job Title", "outcome", "years-of work"])
+@pytest.mark.parametrize("kind", ["difference", "ratio", "ranks"])
+def test_folder_and_metric_give_a_measure_the_same_name(kind, of):
+    table, asked = {kind: of}, {"design": {"text": "x", "factors": {}}, "answer": {"form": "length"}}
+    named = measures.metrics_of([table], msgspec.convert(asked, QuestionsOptions))
+    (declared,) = named["measures"]["measures"]
+    assert declared["name"] == named_measure(msgspec.convert(table, MeasureTable)).name
